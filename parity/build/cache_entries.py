@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.compilers.clang_flags import host_library
 from parity.compilers.headers import available_headers
 from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.model.code_object import CodeObject, Kernel
+from parity.platform.cache import digest
 from parity.platform.serialization import json_text, read_json
 from parity.porting import Source, Translation
 
@@ -19,7 +20,10 @@ _RECORD = "build.json"
 
 @dataclass(frozen=True)
 class EntryRecord:
-    """The description of a code object. ``listing``, ``binary`` and ``hip`` are names of files in the entry."""
+    """The description of a code object. ``listing``, ``binary`` and ``hip`` are names of files in the entry.
+
+    ``outside`` has the digests of headers that only the compiler found, by path.
+    """
 
     target: str
     digest: str
@@ -29,6 +33,12 @@ class EntryRecord:
     hip: str
     translation: Translation | None
     kernels: tuple[Kernel, ...]
+    outside: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_current(self) -> bool:
+        """True if these headers still have the same content."""
+        return self.outside == _digests(map(Path, self.outside))
 
 
 def write_record(
@@ -39,10 +49,14 @@ def write_record(
     sources: Sequence[str],
     hip: str = "",
     translation: Translation | None = None,
+    outside: Iterable[Path] = (),
 ) -> None:
     """Write the record of a code object next to its listing."""
     kernels = tuple(code.kernels.values())
-    record = EntryRecord(code.target, code.digest, listing.name, binary.name, tuple(sources), hip, translation, kernels)
+    record = EntryRecord(
+        *(code.target, code.digest, listing.name, binary.name, tuple(sources), hip, translation, kernels),
+        _digests(outside),
+    )
     (listing.parent / _RECORD).write_bytes(json_text(record))
 
 
@@ -70,6 +84,10 @@ def read_code(entry: Path, record: EntryRecord, source: Source, target: str, pro
             if each.function and not each.is_call
         },
     )
+
+
+def _digests(files: Iterable[Path]) -> dict[str, str]:
+    return {str(file): digest(file.read_bytes()) if file.is_file() else "" for file in files}
 
 
 def _resolve(name: Path, folder: Path) -> Path:

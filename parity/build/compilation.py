@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.build.cache_entries import write_record
 from parity.compilers import assembler, clang, clang_version, cuda_toolkit, disassembler, nvcc, rocm
+from parity.compilers.clang_flags import host_library
+from parity.compilers.dependencies import headers_outside
+from parity.compilers.environment import compiler_settings
 from parity.compilers.errors import CompileError
+from parity.compilers.headers import available_headers
+from parity.compilers.include import HEADERS
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject, parse, source_name, unqualified
-from parity.platform.cache import Cache, digest
+from parity.platform.cache import Cache, default_root, digest
 from parity.porting import (
     LITERAL,
     PortError,
@@ -30,6 +35,9 @@ from parity.porting import (
     parameters,
     real_libraries,
 )
+
+TOOLS = ("errors.py", "platform/*", "model/code_object.py", "model/finding.py", "compilers/*", "porting/*", "build/*")
+"""parity's own files that affect a build: this module and everything that it imports, with the tables."""
 
 _MOST_COMPILATIONS = 32
 """Compilations of a module for a target after which no other variant is tried."""
@@ -71,21 +79,19 @@ def fingerprint(target: Target) -> str:
 
     Raises:
         MissingTool: a compiler or the device libraries are not installed.
+        UsageError: an environment variable has a flag that parity does not accept.
     """
-    if target.vendor == "cuda":
-        return digest(tools_digest(), nvcc.fingerprint(target))
-    installed = rocm.chosen(target)
-    return digest(tools_digest(), installed.fingerprint(target) if installed else clang_version.fingerprint(target))
+    installed = None if target.vendor == "cuda" else rocm.chosen(target)
+    compiler = nvcc if target.vendor == "cuda" else installed or clang_version
+    return digest(tools_digest(), *compiler_settings(), compiler.fingerprint(target))
 
 
 @functools.cache
 def tools_digest() -> str:
     """Return the digest of parity's translation and build code, which affects results like a compiler's version."""
     root = Path(__file__).parents[1]
-    packages = (root / name for name in ("compilers", "porting", "build"))
-    sources = (file for folder in packages for file in folder.iterdir() if file.suffix in (".py", ".csv", ".toml"))
-    files = sorted([*sources, root / "model" / "code_object.py"])
-    return digest(*(file.read_bytes() for file in files))
+    files = (file for pattern in TOOLS for file in root.glob(pattern) if file.suffix in (".py", ".csv", ".toml"))
+    return digest(*(file.read_bytes() for file in sorted(files)))
 
 
 def key(source: Source, job: Job) -> str:
@@ -161,6 +167,7 @@ def _compile_amd(source: Source, job: Job, folder: Path) -> None:
         sources=[path.as_posix() for path in code.sources if path != Path(staged.unit.main.name)],
         hip=staged.unit.main.relative_to(folder).as_posix(),
         translation=replace(staged.translation, needs=confirmed(staged.translation.needs, code.sources)),
+        outside=headers_outside(listing, staged.unit.main.parent, _header_folders(installed)),
     )
 
 
@@ -187,7 +194,16 @@ def _compile_cuda(source: Source, job: Job, folder: Path) -> None:
 
     staged = compile_as_cuda(compile_it, source, job.target, folder / "cuda")
     names = [source.name(path) for path in source.files]
-    write_record(_with_argument_names(made[0], source), ptx, cubin, sources=names, translation=staged.translation)
+    outside = headers_outside(ptx, Path.cwd(), (*source.files, HEADERS, *cuda_toolkit.header_folders()))
+    code = _with_argument_names(made[0], source)
+    write_record(code, ptx, cubin, sources=names, translation=staged.translation, outside=outside)
+
+
+def _header_folders(installed: rocm.InstalledRocm | None) -> Iterator[Path]:
+    """Yield the folders whose headers the digest of AMD's compilers covers."""
+    yield from (HEADERS, default_root(), installed.root if installed else host_library())
+    if not installed and (found := available_headers()):
+        yield found.folder
 
 
 def _with_argument_names(code: CodeObject, source: Source) -> CodeObject:

@@ -122,7 +122,11 @@ def _build_variant(variant: Variant, source: Source, job: Job, known_errors: Seq
 def _attempt(source: Source, job: Job, known_errors: Sequence[Finding]) -> _Attempt:
     start, vendor = time.perf_counter(), job.target.vendor
     try:
-        folder, cached = job.cache.get(key(source, job), functools.partial(compile_source, source, job))
+        entry, compile_it = key(source, job), functools.partial(compile_source, source, job)
+        folder, cached = job.cache.get(entry, compile_it)
+        if cached and not read_record(folder).is_current:
+            job.cache.forget(entry)
+            folder, cached = job.cache.get(entry, compile_it)
     except PortError as error:
         built = Built(
             source.module,

@@ -19,7 +19,7 @@ from parity.compilers.accesses import DUMPED, annotated
 from parity.compilers.assembler import lost_instructions, undefined_functions
 from parity.compilers.bitcode import undefined_functions as undefined_in_bitcode
 from parity.compilers.clang_flags import HIP_FLAGS, INTERMEDIATE_FLAGS, header_options, intermediate_command
-from parity.compilers.dependencies import missing_headers
+from parity.compilers.dependencies import missing_headers, rule_options, rule_path
 from parity.compilers.device_library import link_options
 from parity.compilers.errors import CompileError
 from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
@@ -53,7 +53,7 @@ _STOP = """\
 
 
 def compile_listing(unit: Unit, output: Path, target: Target) -> None:
-    """Compile a source to the assembly listing ``output``.
+    """Compile a source to the assembly listing ``output``, next to a rule with the headers that it read.
 
     Raises:
         CompileError: the source does not compile.
@@ -62,8 +62,8 @@ def compile_listing(unit: Unit, output: Path, target: Target) -> None:
     linked, constants = link_options(target, output, unit.flags)
     front = [*_front_command(target, unit), *linked]
     optimized = output.with_suffix(".optimized.bc")
-    command = [*front, *INTERMEDIATE_FLAGS, "-emit-llvm", "-c", unit.main.name, "-o", optimized.resolve()]
-    result = zig.run(command, cwd=unit.main.parent)
+    command = [*front, *INTERMEDIATE_FLAGS, *rule_options(rule_path(output)), "-emit-llvm", "-c"]
+    result = zig.run([*command, unit.main.name, "-o", optimized.resolve()], cwd=unit.main.parent)
     refused, undefined = ("", "") if result.returncode else _unresolved_calls(optimized, target, unit.flags)
     if refused or undefined:
         optimized.unlink()

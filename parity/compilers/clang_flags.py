@@ -18,6 +18,10 @@ from parity.compilers.targets import Target
 STUBS_AFTER = "-idirafter"
 """The option that adds a header folder to the end of the search."""
 
+# Where clang 22 expands a trap for gfx11, it leaves pseudo instructions in the following blocks
+# (https://github.com/llvm/llvm-project/pull/174774). clang.py expands traps instead.
+_PLAIN_TRAPS = ("-Xclang", "-target-feature", "-Xclang", "-priv-enabled-trap2-nop-bug")
+
 HIP_FLAGS = (
     *("-x", "hip", "--target=x86_64-linux-gnu", "--offload-device-only", "-nogpuinc", "-nogpulib", "-nostdinc"),
     # HIP before 6.3 hides CUDA's *_sync functions behind this macro.
@@ -35,9 +39,7 @@ HIP_FLAGS = (
     *(f"-Wno-error={name}" for name in ("c++11-narrowing", "register", "dynamic-exception-spec")),
     *("-Wno-error=invalid-constexpr", "-Wno-error=static-float-init"),
     *("-Wno-error=reserved-user-defined-literal", "-Wno-error=missing-template-arg-list-after-template-kw"),
-    # Where clang 22 expands a trap for gfx11, it leaves pseudo instructions in the following blocks
-    # (https://github.com/llvm/llvm-project/pull/174774). clang.py expands traps instead.
-    *("-Xclang", "-target-feature", "-Xclang", "-priv-enabled-trap2-nop-bug"),
+    *_PLAIN_TRAPS,
 )
 
 CODE_OBJECT_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5", "-fno-crash-diagnostics")
@@ -80,7 +82,7 @@ def header_options(target: Target, flags: Sequence[str]) -> Iterator[str | Path]
 def intermediate_command(target: Target, flags: Sequence[str]) -> Iterator[str | Path]:
     """Yield the command that compiles LLVM IR, without its input and output."""
     yield from ("clang", "-x", "ir", *CODE_OBJECT_FLAGS, f"-mcpu={target.name}", "-nogpulib", "-O3")
-    yield from (*INTERMEDIATE_FLAGS, "-ffp-contract=fast-honor-pragmas", *_intermediate_flags(flags))
+    yield from (*_PLAIN_TRAPS, *INTERMEDIATE_FLAGS, "-ffp-contract=fast-honor-pragmas", *_intermediate_flags(flags))
 
 
 def _intermediate_flags(flags: Sequence[str]) -> Iterator[str]:

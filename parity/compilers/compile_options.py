@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parity.errors import UsageError
+from parity.platform.files import is_file
+
 _FOLDERS = ("-I", "-isystem", "-iquote", "-idirafter", "--include-directory")
 _FORCED = ("-include", "--include")
+MACROS = "-imacros"
+"""The option that takes only the macros of a header. Headers in ``forced`` are different: they are translated."""
+_OUTPUTS = re.compile(
+    r"-(?:E|S|c|dc|dw|o.*|M.?|MMD|M[FTQ].*|fsyntax-only|emit-\w+|###)"
+    r"|--?(?:analyze|compile|cubin|device-(?:c|link|w)|dry-?run|fatbin|help|keep|lib|link|output.*|precompile|preprocess"
+    r"|ptx|run|save-temps.*|version)"
+)
+_OPTION_FILES = re.compile(r"(?:-X\w+=|-W\w+,(?:.*,)?)?@.*|-optf.*|--?options-file.*|--config.*")
+"""Match flags that change which files a compiler writes, and flags that read further options from a file."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +42,18 @@ class CompileOptions:
 
         Moves header folders and forced headers in ``flags`` (``-I``, ``-isystem``, ``-include``) to ``include`` and
         ``forced``. Their content is translated and affects the cache key.
+
+        Raises:
+            UsageError: parity does not accept a flag.
         """
+        check_flags(flags, f"{folder / 'pyproject.toml'}: [tool.parity]")
         folders, headers, others = [*include], [*forced], list[str]()
         for option, value in _parsed(flags):
-            (folders if option in _FOLDERS else headers if option in _FORCED else others).append(value)
-        names = (str(path) if (path := folder / name).is_file() else name for name in headers)
+            if option == MACROS:
+                others += (MACROS, str(path) if is_file(path := folder / value) else value)
+            else:
+                (folders if option in _FOLDERS else headers if option in _FORCED else others).append(value)
+        names = (str(path) if is_file(path := folder / name) else name for name in headers)
         return cls(tuple(folder / name for name in folders), tuple(others), tuple(names))
 
 
@@ -60,13 +80,26 @@ class Sides:
         return cls(options, options)
 
 
+def check_flags(flags: Sequence[str], where: str) -> None:
+    """Check the flags of a setting.
+
+    Raises:
+        UsageError: parity chooses the compiler's outputs itself, or would not notice when a file of options changes.
+    """
+    for flag in flags:
+        if _OPTION_FILES.fullmatch(flag):
+            raise UsageError(f"{where}: flags has {flag!r}; write the options of that file into flags instead")
+        if _OUTPUTS.fullmatch(flag):
+            raise UsageError(f"{where}: flags has {flag!r}, but parity chooses what the compiler writes; remove it")
+
+
 def _parsed(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield ``("", flag)``, or an option and its value, which may be written as one word or as two."""
     words = iter(flags)
     for word in words:
-        if word in (*_FOLDERS, *_FORCED):
+        if word in (*_FOLDERS, *_FORCED, MACROS):
             yield word, next(words, "")
-        elif option := next((each for each in (*_FOLDERS, "--include") if _joined(word, each)), ""):
+        elif option := next((each for each in (*_FOLDERS, "--include", MACROS) if _joined(word, each)), ""):
             yield option, word.removeprefix(option).removeprefix("=")
         else:
             yield "", word

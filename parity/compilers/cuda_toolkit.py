@@ -68,6 +68,14 @@ def headers() -> Path:
     return _headers(nvcc())
 
 
+def header_folders() -> Iterator[Path]:
+    """Yield the folders with CUDA's headers, and the folder of zig where it is the host compiler."""
+    yield headers()
+    with contextlib.suppress(MissingTool):
+        if not _gcc():
+            yield zig.zig().parent
+
+
 def nvcc_version() -> str:
     """Return the output of ``nvcc --version``."""
     return _version(nvcc())

@@ -23,6 +23,7 @@ from parity.compilers.cuda_toolkit import (
     nvcc_version,
     wheel_versions,
 )
+from parity.compilers.dependencies import RULE_TARGET, rule_path
 from parity.compilers.errors import CompileError, undefined_error
 from parity.compilers.include import CUDA_ALIAS, HEADERS
 from parity.compilers.ptx_code_object import parse_ptx
@@ -37,9 +38,6 @@ FLAGS = ("-std=c++17", "-O3", "-lineinfo", "--expt-relaxed-constexpr", "--extend
 _ALL_ERRORS = ("-Xcicc", "--error_limit=10000")
 """Report more than a hundred errors at once, so that removing host code takes fewer compilations."""
 
-_SETTINGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
-"""Environment variables from which nvcc takes more flags and the host compiler."""
-
 _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(\w+)'")
 _MADE_STATIC = re.compile(r"extern declaration of the entity (\w+) is treated as a static definition")
 _WORD = re.compile(r"\w+")
@@ -51,7 +49,7 @@ _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"', re.MULTILINE)
 
 @dataclass(frozen=True)
 class CudaOutputs:
-    """The files that a compilation writes.
+    """The files that a compilation writes, besides a rule with the headers that it read.
 
     ``file_name`` returns the name of a source file in the PTX. The names of CUDA's headers begin with ``CUDA_ALIAS``
     instead.
@@ -70,7 +68,12 @@ def compile_module(unit: Unit, outputs: CudaOutputs, target: Target, *, main: Pa
         MissingTool: nvcc or a host compiler is not installed.
     """
     ptx, module, host = outputs.ptx, unit.main.stem, host_compiler_options(unit.flags)
-    source = (*_ALL_ERRORS, *_options(unit), str(main or unit.main))
+    source = (
+        *_ALL_ERRORS,
+        *("-MD", "-MF", str(rule_path(ptx)), "-MT", RULE_TARGET),
+        *_options(unit),
+        str(main or unit.main),
+    )
     log = _run(module, target, ptx.parent, *host, "-ptx", *source, "-o", str(ptx))
     # nvcc defines such a variable again, as zero, instead of using the variable in the source that defines it.
     if static := _MADE_STATIC.findall(log):
@@ -110,9 +113,8 @@ def fingerprint(target: Target) -> str:
     Raises:
         MissingTool: nvcc is not installed.
     """
-    settings = (os.environ.get(name, "") for name in _SETTINGS)
     own = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
-    return digest(target.name, *FLAGS, nvcc_version(), wheel_versions(), host_version(), *settings, *own)
+    return digest(target.name, *FLAGS, nvcc_version(), wheel_versions(), host_version(), *own)
 
 
 def _options(unit: Unit) -> tuple[str, ...]:
@@ -130,7 +132,7 @@ def _undefined(names: Iterable[str], unit: Unit, target: Target) -> CompileError
 def _run(module: str, target: Target, scratch: Path, *arguments: str) -> str:
     """Run nvcc and return its output. Its temporary files are in ``scratch``, so that none is left if it is killed."""
     command: list[str | Path] = [nvcc(), f"-arch={target.name}", *arguments]
-    result = zig.completed(command, env={**os.environ, "TMPDIR": str(scratch.resolve())})
+    result = zig.completed(command, env={"TMPDIR": str(scratch.resolve())})
     log = result.stdout + result.stderr
     if result.returncode:
         raise CompileError(module, target.name, log or f"the compiler exited with status {result.returncode}")

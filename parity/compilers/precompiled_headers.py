@@ -10,7 +10,8 @@ from pathlib import Path
 from parity.compilers import zig
 from parity.compilers.clang_flags import HIP_FLAGS, STUBS_AFTER, header_options, host_library
 from parity.compilers.clang_version import fingerprint
-from parity.compilers.dependencies import RULE_TARGET, listed_files
+from parity.compilers.compile_options import MACROS
+from parity.compilers.dependencies import listed_files, rule_options
 from parity.compilers.errors import CompileError
 from parity.compilers.headers import available_headers
 from parity.compilers.include import EMPTY_SOURCE, HEADERS, HIP_RUNTIME
@@ -25,9 +26,12 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def include_options(target: Target, unit: Unit, *, precompiled: bool = True) -> Iterator[str | Path]:
-    """Yield the options that include headers before the source. Headers common to all sources are precompiled."""
+    """Yield the options that include headers before the source. Headers common to all sources are precompiled.
+
+    A file of macros affects them and may change, so nothing is precompiled with one.
+    """
     start, others = _split(unit.forced)
-    if start and precompiled:
+    if start and precompiled and MACROS not in unit.flags:
         folder = _precompiled_for(target, unit.flags, tuple(start))
         yield from ("-Xclang", "-include-pch", "-Xclang", folder / _HEADER)
     elif start:
@@ -80,10 +84,10 @@ def _precompile(target: Target, flags: tuple[str, ...], start: tuple[str | Path,
     included = (part for header in start for part in ("-include", header))
     read = folder / "read"
     # clang's driver cannot precompile device code alone. The front end can.
-    output = ("-emit-pch", "-o", folder / _HEADER, "-dependency-file", read, "-MT", RULE_TARGET, "-sys-header-deps")
+    output = ("-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", folder / _HEADER, *rule_options(read))
     command = (
         *("clang", *HIP_FLAGS, f"--offload-arch={target.name}", *flags, *header_options(target, flags), *included),
-        *("-fsyntax-only", *(part for word in output for part in ("-Xclang", word)), EMPTY_SOURCE),
+        *("-fsyntax-only", *output, EMPTY_SOURCE),
     )
     result = zig.run(command, cwd=folder)
     if result.returncode:

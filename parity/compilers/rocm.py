@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from parity.compilers import zig
 from parity.compilers.assembler import lost_instructions, wavefront_option
-from parity.compilers.dependencies import missing_headers
+from parity.compilers.dependencies import missing_headers, rule_options, rule_path
 from parity.compilers.errors import CompileError
 from parity.compilers.headers import HipHeaders, available_headers, hip_version, kept_headers
 from parity.compilers.include import COMPAT, EMPTY_SOURCE, HEADERS, HEADERS_ALIAS, HIP_ALIAS, STUBS, SUPPLEMENT
@@ -95,14 +96,15 @@ class InstalledRocm:
         return digest(str(self), str(self.clang), str(library), stamp, " ".join(HIP_FLAGS), target.name, *headers)
 
     def compile(self, unit: Unit, listing: Path, target: Target) -> None:
-        """Compile a source to an assembly listing.
+        """Compile a source to an assembly listing, next to a rule with the headers that it read.
 
         Raises:
             CompileError: the source does not compile.
         """
         if not self.supports(target):
             raise CompileError(unit.main.stem, target.name, f"{self} does not support {target}; use --toolchain wheels")
-        arguments = (*self._arguments(target, unit), unit.main.name, "-o", listing.resolve())
+        rule = rule_options(rule_path(listing))
+        arguments = (*self._arguments(target, unit), *rule, unit.main.name, "-o", listing.resolve())
         result = self._run(self.compiler, *arguments, cwd=unit.main.parent)
         lost = "" if result.returncode else lost_instructions(listing.read_text())
         if result.returncode or lost:
@@ -153,11 +155,7 @@ class InstalledRocm:
 
     def _run(self, program: Path, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         # Without HIP_PLATFORM, old versions of hipcc compile for NVIDIA if nvcc is installed.
-        return subprocess.run(
-            [str(program), *map(str, arguments)],
-            capture_output=True, text=True, check=False, cwd=cwd, stdin=subprocess.DEVNULL,
-            env={**os.environ, "HIP_PLATFORM": "amd"},
-        )  # fmt: skip
+        return zig.completed([program, *arguments], cwd=cwd, env={"HIP_PLATFORM": "amd"})
 
 
 def installed() -> InstalledRocm | None:

@@ -8,7 +8,9 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
+from parity.compilers.environment import compiler_environment
 from parity.errors import MissingTool, ResourceExhausted
 from parity.platform import subprocesses
 
@@ -48,14 +50,14 @@ def run(arguments: Sequence[str | Path], *, cwd: Path | None = None) -> subproce
 
 
 def completed(
-    command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] = MappingProxyType({})
 ) -> subprocess.CompletedProcess[str]:
-    """Run any compiler. Does not check the exit status.
+    """Run any compiler, with more variables in its environment. Does not check the exit status.
 
     Raises:
         ResourceExhausted: the process was killed, or lacked disk space or memory.
     """
-    done = subprocesses.run(command, cwd=cwd, env=env)
+    done = subprocesses.run(command, cwd=cwd, env=compiler_environment(env))
     if done.returncode < 0 and -done.returncode in _KILLING_SIGNALS:
         name = signal.Signals(-done.returncode).name
         raise ResourceExhausted(

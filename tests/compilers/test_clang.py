@@ -111,7 +111,7 @@ def test_refused_call_fails_before_code_generation(source, monkeypatch):
         clang.compile_listing(Unit(source), source.with_suffix(".s"), target("gfx1100"))
     said = "error: call to 'gone' declared with 'error' attribute: no \"such\" thing"
     assert caught.value.log.splitlines() == [f"original.cu:5:3: {said}", f"original.cu:8:3: {said}"] and not made
-    assert {path.suffix for path in source.parent.iterdir()} == {".hip"}
+    assert {path.suffix for path in source.parent.iterdir()} == {".hip", ".d"}
 
 
 def test_assembler_error_is_reported(tmp_path):

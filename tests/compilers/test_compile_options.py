@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from parity.compilers.compile_options import CompileOptions
+from parity.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,29 @@ def test_options_forced_headers_are_paths_only_if_they_exist(tmp_path):
 
 def test_options_absolute_folder_is_unchanged():
     assert CompileOptions.from_settings(Path("/project"), ["/usr/include/x"]).include == (Path("/usr/include/x"),)
+
+
+@pytest.mark.parametrize("flag", ["-E", "-S", "-c", "-ofile", "-M", "-MFrule", "--ptx", "-dryrun", "--save-temps=obj"])
+def test_options_flag_that_changes_outputs_is_refused(flag, tmp_path):
+    with pytest.raises(UsageError, match=rf"pyproject.toml: .*'{flag}', but parity chooses what the compiler writes"):
+        CompileOptions.from_settings(tmp_path, flags=["-O2", flag])
+
+
+@pytest.mark.parametrize("flag", ["@more", "--config=clang.cfg", "--options-file", "-optf", "-Wp,-DX,@more"])
+def test_options_flag_that_reads_a_file_of_options_is_refused(flag, tmp_path):
+    with pytest.raises(UsageError, match="write the options of that file into flags instead"):
+        CompileOptions.from_settings(tmp_path, flags=[flag])
+
+
+@pytest.mark.parametrize(
+    "flag", ["-O2", "--device-debug", "-mwavefrontsize64", "-DE=@", "--compiler-options", "-lineinfo"]
+)
+def test_options_other_flags_are_kept(flag, tmp_path):
+    assert CompileOptions.from_settings(tmp_path, flags=[flag]).flags == (flag,)
+
+
+@pytest.mark.parametrize("flags", [("-imacros", "macros.h"), ("-imacrosmacros.h",)])
+def test_options_macros_file_is_found_in_project(flags, tmp_path):
+    (tmp_path / "macros.h").write_text("")
+    options = CompileOptions.from_settings(tmp_path, flags=[*flags])
+    assert options.flags == ("-imacros", str(tmp_path / "macros.h"))
