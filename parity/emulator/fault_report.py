@@ -155,7 +155,10 @@ def _access(error: type[faults.MemoryFault], kind: str) -> Callable[[FaultSite],
         array = site.language.private_array(site.code.listing, site.kernel, instruction) if private else None
         name, offset, size = (near.name, c.address - near.address, near.size) if near else (None, 0, 0)
         place = faults.Access(site.lane, site.workgroup, c.address, c.bytes, name, offset, size, array)
-        return error(kind, site.kernel, instruction, place)
+        found = error(kind, site.kernel, instruction, place)
+        if c.writer:
+            found.add_writer(site.numbered(c.writer - 1), c.writing_lane, (c.wave, c.writing_wave))
+        return found
 
     return access
 

@@ -125,6 +125,15 @@ class MemoryFault(KernelFault):
             lines.append(f"  scratch is the private memory of a thread: {own}")
         super().__init__("\n".join(lines), kernel, instruction)
 
+    def add_writer(self, instruction: Instruction, lane: int, wavefronts: tuple[int, int]) -> None:
+        """Name the instruction and the lane that wrote the memory later; ``wavefronts`` are both numbers."""
+        reader, writer = wavefronts
+        barrier = "__syncwarp" if reader == writer else "__syncthreads"
+        self.args = (
+            f"{self}\n  wavefront {reader} reads before lane {lane} of wavefront {writer} writes, with no barrier "
+            f"({barrier}) between them\n  the write: {instruction.text} at {source_location(instruction)}",
+        )
+
 
 class MisalignedAccess(MemoryFault):
     """An access at an address that is not a multiple of the type's alignment, ``size``."""

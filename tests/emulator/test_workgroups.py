@@ -1,5 +1,6 @@
 """LDS, barriers, atomics, exchanges between lanes, scratch memory, calls and data, on every target."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -378,3 +379,27 @@ def test_call_to_invalid_address_is_bad_call(built, cache):
     run = Workgroups(AmdgpuDevice(cache=cache), code_object.parse(listing, code.module))
     with pytest.raises(BadCall, match="no function begins"):
         run("scratch", np.zeros(65, np.int32), np.zeros(64, np.float32), 40, block=64)
+
+
+@pytest.mark.parametrize("in_lds", [0, 1], ids=["global", "LDS"])
+@pytest.mark.parametrize("threads", [32, 128])
+def test_read_before_later_write_names_writer_and_barrier(run, threads, in_lds):
+    """The class does not depend on the number of wavefronts."""
+    found = unwritten_read(run, in_lds, threads, 1)
+    assert "never-written read of 4 bytes" in found
+    assert re.search(r"reads before lane \d+ of wavefront \d+ writes, with no barrier \(__syncwarp\)", found)
+    assert re.search(r"the write: \S+store\S+ .* at workgroups\.cu:\d+", found)
+
+
+def test_read_before_write_of_other_wavefront_names_writer_and_barrier(run):
+    found = unwritten_read(run, 0, 128, 64)
+    assert re.search(r"reads before lane \d+ of wavefront \d+ writes, with no barrier \(__syncthreads\)", found)
+
+
+def unwritten_read(run, in_lds, threads, other):
+    device = AmdgpuDevice(traced=True)
+    out = device.allocate(4 * threads, "out")
+    args = pack(run.code.kernels["read_too_early"], [out, in_lds, other])
+    with pytest.raises(MemoryFault) as caught:
+        device.launch(run.code, "read_too_early", grid=(1, 1, 1), block=(threads, 1, 1), args=args)
+    return str(caught.value)

@@ -1,23 +1,48 @@
 // Reports faults: at once, at the next barrier, or at the end of the launch.
 #include "wavefronts.h"
 
-u32 report(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
+static u32 set_fault(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
   c->fault = kind, c->address = at, c->bytes = bytes, c->lane = lane, c->instruction = instruction & ~COHERENT;
   c->wave = c->running ? c->running->current : 0;
+  c->writer = 0;
   return 1;
 }
+// A fault after a read of unwritten memory may follow from the arbitrary value. A race in LDS is the more exact report.
+u32 report(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
+  if (c->running && c->running->unwritten.bytes && (kind != RACE || at < c->lds)) return report_deferred(c);
+  return set_fault(c, kind, at, bytes, lane, instruction);
+}
 
-// --- reads of unwritten LDS ---
-// A wavefront that has not run yet may still write the bytes. That would be a race, so the read waits for the next barrier.
+// --- reads of unwritten memory ---
+// Another wavefront or lane may write the bytes later. The read waits for that until the next barrier, so that the report
+// can name the writer. In LDS, a write of another wavefront is a race, as it is in the opposite order.
+constexpr i64 INSTRUCTIONS_AFTER = 1 << 22; // the arbitrary value may have started an endless loop
 static bool deferred(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
-  if (kind != READ_UNWRITTEN || at < c->lds || !c->trace[0] || c->running->waves == 1) return false;
-  if (!c->running->unwritten.bytes) c->running->unwritten = {at, bytes, lane, instruction};
+  if (kind == RACE && at < c->lds && c->running->unwritten.bytes) return true;
+  if (kind != READ_UNWRITTEN || !c->trace[0] || in_scratch(c, at)) return false;
+  if (c->running->unwritten.bytes) return true;
+  c->running->unwritten = {at, bytes, lane, instruction, c->running->current, 0, 0, 0};
+  c->reserve = c->reserve < INSTRUCTIONS_AFTER ? c->reserve : INSTRUCTIONS_AFTER;
   return true;
 }
 u32 report_deferred(Context *c) {
   auto u = c->running->unwritten;
+  if (!u.bytes) return NONE;
   c->running->unwritten.bytes = 0;
-  return u.bytes ? report(c, READ_UNWRITTEN, u.at, u.bytes, u.lane, u.instruction) : NONE;
+  set_fault(c, READ_UNWRITTEN, u.at, u.bytes, u.lane, u.instruction);
+  c->wave = u.wave, c->writer = u.writer, c->writing_lane = u.writing_lane, c->writing_wave = u.writing_wave;
+  return c->fault;
+}
+void write_after_deferred(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction) {
+  auto &u = c->running->unwritten;
+  if (u.writer) return;
+  const Lanes<u64> at(where);
+  for (Mask m = exec; m; m &= m - 1) {
+    const u32 i = first(m);
+    if (at[i] >= u.at + u.bytes || u.at >= at[i] + bytes) continue;
+    u.writer = 1 + (instruction & ~COHERENT), u.writing_lane = i, u.writing_wave = c->running->current;
+    return;
+  }
 }
 u32 fault(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
   return deferred(c, kind, at, bytes, lane, instruction) ? 0 : report(c, kind, at, bytes, lane, instruction);

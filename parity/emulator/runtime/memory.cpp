@@ -262,7 +262,7 @@ u32 scalar_load_checked(Context *c, u64 at, u32 words, u32 instruction, u32 *out
   }
 }
 u32 scalar_load_part(Context *c, u64 at, u32 bytes, u32 instruction, u32 *out) {
-  if (u32 why = refused(c, at, bytes, READABLE)) return fault(c, why, at, bytes, NO_LANE, instruction);
+  if (u32 why = refused(c, at, bytes, READABLE); why && fault(c, why, at, bytes, NO_LANE, instruction)) return 1;
   if (c->trace[0] && varies(c, at, bytes) && trace_scalar_load(c, at, bytes, instruction)) return 1;
   *out = 0;
   copy_some((u8 *)out, c->data + (at - c->base), bytes);

@@ -42,6 +42,7 @@ struct Context {
   u64 changes;               // of memory, to detect that nothing changes any more
   u32 compares;              // the kernel has a compare-and-swap
   u32 wave;                  // number, in its workgroup, of the wavefront that raised the fault
+  u32 writer, writing_lane, writing_wave; // 1 + the instruction that wrote unwritten memory after it was read; 0: none
   u32 random;                // of the order in which diverged threads of a warp run; 0: natural order (ptx.cpp)
   u32 turns;                 // how often threads were chosen among those that diverged
   u32 votes[2][3];           // at a barrier that counts votes: epoch, votes, and the first wavefront of the workgroup

@@ -84,7 +84,7 @@ u32 exhausted_warp(State *t, i64 &left, u32 instruction) {
   Context *c = t->c;
   if (!(t->scalar[PARKED] & ~t->scalar[BLOCKED])) return exhausted(t, left, instruction);
   c->reserve += left, left = 0;
-  if (c->reserve < 0) return c->fault = TIMEOUT, c->instruction = instruction, 1;
+  if (c->reserve < 0) return report(c, TIMEOUT, 0, 0, NO_LANE, instruction);
   left = c->reserve < SLICE ? c->reserve : SLICE, c->reserve -= left, c->watched = nullptr;
   return 0;
 }

@@ -32,7 +32,7 @@ static bool repeats(State *t, u32 instruction) {
 u32 exhausted(State *t, i64 &left, u32 instruction) {
   Context *c = t->c;
   c->reserve += left, left = 0;
-  if (c->reserve < 0) return c->fault = TIMEOUT, c->instruction = instruction, 1;
+  if (c->reserve < 0) return report(c, TIMEOUT, 0, 0, NO_LANE, instruction);
   if (repeats(t, instruction)) {
     c->budget = left, c->watched = nullptr;
     if (stuck(c, t->exec, instruction)) return 1;

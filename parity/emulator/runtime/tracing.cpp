@@ -136,6 +136,7 @@ u32 trace_scalar_load(Context *c, u64 at, u32 bytes, u32 instruction) {
 u32 trace_atomic(Context *c, u64 at, u32 bytes, u64 changed, u32 lane, u32 instruction, bool compares) {
   Wave &w = c->running->wave[c->running->current];
   w.busy = 1;
+  if (changed && c->running->unwritten.bytes) write_after_deferred(c, (Mask)1 << lane, all(at), bytes, instruction);
   if (w.missed >> lane & 1) return fault(c, DIVERGENT_BARRIER, 0, 0, lane, w.instruction), 1;
   if (trace_one(c, at, bytes, lane, instruction, true, true, false, compares, changed)) return 1;
   if (at < c->lds) w.synchronised = 1;
@@ -158,6 +159,7 @@ template <bool WRITES> static inline u32 trace(Context *c, Mask exec, Mask lanes
   if (exec && at[first(exec)] - c->kernarg >= ARGUMENTS) w.busy = 1;
   if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
   if (!lanes) return 0;
+  if (WRITES && g->unwritten.bytes) write_after_deferred(c, exec, at.vector(), bytes, instruction);
 #if LANES == 32
   if (c->who[0] && (!w.unseen || (!WRITES && instruction & COHERENT)) && (WRITES ? stores_of_warp(c, exec, at, bytes, instruction, same)
                            : loads_of_warp(c, exec, lanes, at, bytes, instruction)))

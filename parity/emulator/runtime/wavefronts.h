@@ -34,8 +34,9 @@ struct Group {
   u32 scratched; // whether a store has written to scratch memory since it was cleared
   struct {
     u64 at;
-    u32 bytes, lane, instruction;
-  } unwritten; // the first read of unwritten LDS; bytes is 0 if there was none
+    u32 bytes, lane, instruction, wave;
+    u32 writer, writing_lane, writing_wave; // 1 + the instruction that wrote the bytes later; 0: none
+  } unwritten; // the first read of unwritten memory; bytes is 0 if there was none
   Logged log[MAX_WAVEFRONTS][LOGGED]; // of each warp
   u32 begun[MAX_WAVEFRONTS];          // phases of each warp in this launch, in all blocks (warps.cpp)
   SuspectLoad suspect[SUSPECTS];      // at most one for a load

@@ -127,7 +127,7 @@ static u32 run_wave(const Job &job, u32 number) {
   Wave &w = c->running->wave[number];
   w.start = left < LANES ? ((Mask)1 << left) - 1 : ALL;
   u32 failed = job.kernel(c, w.start, ids, number);
-  if (!failed && c->budget + c->reserve < 0) c->fault = TIMEOUT;
+  if (!failed && c->budget + c->reserve < 0) report(c, TIMEOUT, 0, 0, NO_LANE, c->instruction);
   w.done = 1;
   return c->fault;
 }
@@ -160,6 +160,7 @@ u32 barrier(Context *c, Mask exec, u32 instruction) {
   if (c->who[0]) ordered(c);
 #endif
   if (g->waves > 1) yield(c, w);
+  else if (report_deferred(c)) return 1;
   return c->fault;
 }
 // A wavefront repeats the same state: it waits until another wavefront changes memory.

@@ -217,3 +217,11 @@ KERNEL order_of_waves(int* out) {
     const int ticket = __hip_atomic_fetch_add(out, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
     out[1 + threadIdx.x] = ticket;
 }
+
+/** Reads what the thread with the other number writes afterwards, in LDS or in global memory. */
+KERNEL read_too_early(int* out, int in_lds, int other) {
+    __shared__ int all[1024];
+    volatile int* const p = in_lds ? all : out;
+    const int early = p[threadIdx.x ^ other];
+    p[threadIdx.x] = early + 1;
+}
