@@ -45,8 +45,7 @@ def explain(case: str, *, suite: Suite | None = None, elements: int = ELEMENTS) 
 
     Raises:
         UsageError: The text is not a case of the suite (default: the suite of the project around the working
-            directory,
-            or else the suite shipped with parity).
+            directory, or else the suite shipped with parity).
     """
     return "\n".join(explanation(suite or find_suite(), case, elements))
 

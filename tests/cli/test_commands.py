@@ -14,6 +14,7 @@ import pytest
 
 import parity as package
 from parity.cli.shared.terminal import print_json
+from parity.platform.installation import install_command
 from parity.runners import Probe
 
 ROOT = Path(__file__).parents[2]
@@ -177,7 +178,7 @@ def test_doctor_shows_nvcc_or_how_to_install_it(parity, monkeypatch, tmp_path):
     (tmp_path / "nvcc").chmod(0o755)
     assert nvcc()["found"] == f"13.7.21, {tmp_path}/nvcc (on PATH)"
     monkeypatch.setattr("parity.compilers.cuda_toolkit._places", lambda: iter(()))
-    assert nvcc()["advice"].startswith("only for CUDA targets: python -m pip install 'parity-harness[nvcc]'")
+    assert nvcc()["advice"].startswith(f"only for CUDA targets: {install_command('nvcc')}")
 
 
 def test_doctor_shows_cache_size(parity, monkeypatch, tmp_path):

@@ -44,7 +44,7 @@ def test_run_shows_recall_of_project(parity, folder, tmp_path, kernels):
     cases.mkdir()
     shutil.copy("cases/fill.py", cases)
     project = ("--kernels", kernels, "--cases", cases)
-    run = ("run", "fill_f32", "--target", "gfx1100", "--examples", "1", *project)
+    run = ("run", "-vv", "fill_f32", "--target", "gfx1100", "--examples", "1", *project)
     assert "recall:" not in parity(*run).out
     shutil.copy(folder / "recall.json", tmp_path)
     assert " faults that were planted in these kernels on gfx1100 were caught" in parity(*run).out

@@ -7,6 +7,7 @@ import json
 
 from parity.compilers import cuda_toolkit
 from parity.footprint import sass
+from parity.platform.installation import install_command
 
 AMD = ("--target", "gfx1100,gfx90a")
 
@@ -81,7 +82,7 @@ def test_static_without_nvdisasm_explains_missing_instructions(parity, monkeypat
     assert data["kernels"][0]["mix"] is None
     assert data["kernels"][0]["code_bytes"] > 0
     assert "nvdisasm not found" in data["notes"][0]
-    assert "parity-harness[nvcc]" in data["notes"][0]
+    assert install_command("nvcc") in data["notes"][0]
 
 
 def test_static_compile_error_affects_only_its_module(parity, kernels):

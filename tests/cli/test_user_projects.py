@@ -21,10 +21,10 @@ def foreign(library, parity):
 def test_new_project_runs_and_detects_fault(parity, tmp_path, monkeypatch, edit):
     assert parity("init", tmp_path / "mine").code == 0
     monkeypatch.chdir(tmp_path / "mine")
-    result = parity("run", *TARGET)
+    result = parity("run", "-v", *TARGET)
     assert result.code == 0 and "leaky_relu  f32  pass" in result.out and result.err == ""
     edit(Path("kernels/leaky_relu.cu"), "> 0.0f", "> 1e-3f")
-    result = parity("run", *TARGET)
+    result = parity("run", "-v", *TARGET)
     assert result.code == 1 and "FAIL  leaky_relu_f32 on gfx1100 (emulated): value" in result.out
 
 
@@ -58,7 +58,7 @@ def test_init_existing_case_file_is_not_overwritten(parity, tmp_path):
 
 
 def test_foreign_folder_is_tested_unchanged(parity, foreign):
-    result = parity("run", *TARGET)
+    result = parity("run", "-v", *TARGET)
     assert result.code == 0, result.out + result.err
     assert [line.split()[:3] for line in result.out.splitlines()[1:4]] == [
         ["swiglu", "f32", "f16"],
@@ -71,7 +71,7 @@ def test_foreign_folder_faults_are_detected(parity, foreign, edit):
     source = foreign / "src" / "activations" / "swiglu-fused.v2.cu"
     edit(source, "expf(-gate)", "expf(-0.999f * gate)")
     edit(source, "hi[i] = fmaxf(x[i], 0.0f);", "hi[i] = fmaxf(x[i], 1e-30f);")
-    result = parity("run", *TARGET)
+    result = parity("run", "-v", *TARGET)
     assert result.code == 1
     for kernel in ("ops::swiglu<float>", "ops::swiglu<__half>", "minmax"):
         assert f"FAIL  {kernel} on gfx1100 (emulated): value" in result.out
@@ -81,7 +81,7 @@ def test_foreign_folder_faults_are_detected(parity, foreign, edit):
 
 def test_abi_mismatch_affects_only_its_op_and_names_declaration(parity, foreign, edit):
     edit(foreign / "parity" / "activations.py", 'rows:i32 cols:i32"', 'rows:i32"')
-    result = parity("run", *TARGET)
+    result = parity("run", "-v", *TARGET)
     assert result.code == 1
     assert "takes 4 arguments, not 3: the first one missing is 'cols' (4 bytes at byte 20)" in result.out
     assert "declared  parity/activations.py:16" in result.out and "low                  f32  pass" in result.out
@@ -89,14 +89,14 @@ def test_abi_mismatch_affects_only_its_op_and_names_declaration(parity, foreign,
 
 def test_missing_kernel_is_named_with_existing_kernels(parity, foreign, edit):
     edit(foreign / "parity" / "activations.py", '"ops::swiglu<{T}>"', '"swiglu<{T}>"')
-    result = parity("run", *TARGET)
+    result = parity("run", "-v", *TARGET)
     assert result.code == 1 and "did you mean ops::swiglu<float>" in result.out
     assert "missing in src: swiglu<float> swiglu<__half>" in result.out
 
 
 def test_case_file_error_affects_only_its_ops(parity, foreign):
     (foreign / "parity" / "broken.py").write_text("\nboom()\n")
-    result = parity("run", "activations.high", *TARGET)
+    result = parity("run", "-v", "activations.high", *TARGET)
     assert result.code == 2 and re.search("high +f32 +pass", result.out)
     assert f"{Path('parity/broken.py').absolute()}:2: NameError" in result.err
 
@@ -214,7 +214,7 @@ def test_fork_runs_same_cases_and_lists_missing_kernels(parity, kernels, edit, t
     (kernels / "sort.cu").unlink()
     edit(kernels / "affine.cu", "AFFINE_FLOAT(bf16)", "")
     few = ("--dtype", "bf16,f32,u8", "--examples", "1")
-    result = parity("run", "affine", "sort.argsort_asc", "--kernels", kernels, *TARGET, *few)
+    result = parity("run", "-v", "affine", "sort.argsort_asc", "--kernels", kernels, *TARGET, *few)
     assert result.code == 1
     assert "f32 u8  pass" in result.out
     assert f"missing in {kernels}: affine_bf16 asort_asc_u8" in result.out
