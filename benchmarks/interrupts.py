@@ -109,11 +109,13 @@ def run(command: str, folder: Path, fault: Fault | None = None, after: float = 0
 
 
 def _listening(process: subprocess.Popen[bytes]) -> None:
-    """Wait until a process handles SIGTERM, as parity does first of all."""
+    """Wait until a process or its child handles SIGTERM, as a command of parity does first of all."""
     while process.poll() is None:
-        caught = re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{process.pid}/status").read_text())
-        if caught and int(caught[1], 16) >> (signal.SIGTERM - 1) & 1:
-            return
+        for pid in _session(process.pid):
+            with suppress(OSError):
+                caught = re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
+                if caught and int(caught[1], 16) >> (signal.SIGTERM - 1) & 1:
+                    return
         time.sleep(0.005)
 
 

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.errors import NotAvailable
+from parity.errors import NotAvailable, ResourceExhausted
 from parity.platform.cache import Cache, default_root, digest
 
 log = logging.getLogger("parity.headers")
@@ -136,6 +136,8 @@ def curand_headers() -> Path | None:
     """Return the folder of cuRAND's headers, downloaded if necessary. Warn and return None if that fails."""
     try:
         return _extracted((CURAND,))
+    except ResourceExhausted:
+        raise
     except NotAvailable as error:
         log.warning("%s", error)
         return None
@@ -145,6 +147,8 @@ def curand_headers() -> Path | None:
 def _found() -> tuple[HipHeaders | None, str]:
     try:
         return _headers_in(_extracted(WHEELS)), ""
+    except ResourceExhausted:
+        raise  # parity's own headers would not fit either
     except NotAvailable as error:
         return None, str(error)
 
@@ -202,6 +206,10 @@ def _download(wheel: Wheel, folder: Path) -> None:
     environment = {"PIP_RETRIES": "1", **os.environ}
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if result.returncode:
+        if "No space left on device" in result.stderr:
+            raise ResourceExhausted(
+                f"pip could not get {wheel}: no space left in {folder}; set TMPDIR to another folder"
+            )
         errors = [line for line in result.stderr.splitlines() if line.startswith("ERROR")] or result.stderr.splitlines()
         raise NotAvailable(_missing(wheel, f"pip could not get {wheel}: {' '.join(errors[-_KEPT_LINES:]).strip()}"))
 

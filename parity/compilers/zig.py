@@ -13,6 +13,7 @@ from types import MappingProxyType
 from parity.compilers.environment import compiler_environment
 from parity.errors import MissingTool, ResourceExhausted
 from parity.platform import subprocesses
+from parity.platform.cache import default_root, free_mebibytes
 
 _KILLING_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _EXHAUSTED = ("No space left on device", "Cannot allocate memory", "LLVM ERROR: out of memory", "Read-only file system")
@@ -63,6 +64,13 @@ def completed(
         raise ResourceExhausted(
             f"the compiler was ended by {name}, probably because the system is out of memory; use -j 1"
         )
+    if done.returncode == -signal.SIGBUS:  # the linker writes to a mapped file
+        raise _exhausted("it cannot write its output")
     if done.returncode and (message := next((each for each in _EXHAUSTED if each in done.stderr), "")):
-        raise ResourceExhausted(f"the compiler failed: {message}; check $TMPDIR and the cache (PARITY_CACHE)")
+        raise _exhausted(message)
     return done
+
+
+def _exhausted(message: str) -> ResourceExhausted:
+    space = f"the cache folder {default_root()} has {free_mebibytes(default_root()):.1f} MiB free"
+    return ResourceExhausted(f"the compiler failed: {message}; {space}; free some space, or set PARITY_CACHE or TMPDIR")

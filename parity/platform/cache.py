@@ -26,6 +26,15 @@ BUILD_WAIT = 300.0
 """Longest wait, in seconds, for another process or thread that builds the same entry. It may be suspended."""
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def free_mebibytes(folder: Path) -> float:
+    """Return how much space the disk of a folder, or of its nearest existing parent, has left."""
+    existing = next(each for each in (folder, *folder.absolute().parents) if each.is_dir())
+    return shutil.disk_usage(existing).free / 2**20
+
+
 def default_root() -> Path:
     """Return ``$PARITY_CACHE``, or the user's cache folder."""
     return Path(os.environ.get("PARITY_CACHE") or platformdirs.user_cache_dir("parity", appauthor=False))
@@ -78,7 +87,7 @@ class Cache:
                     build(scratch)
                 except OSError as error:
                     elsewhere = error.filename is not None and not Path(error.filename).is_relative_to(self.root)
-                    if elsewhere or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    if elsewhere or error.errno not in _FULL:
                         raise
                     raise self._unwritable(error) from error
                 try:
@@ -137,8 +146,12 @@ class Cache:
         return base if base in (self.root, *self.root.parents) else None
 
     def _unwritable(self, error: OSError) -> ResourceExhausted:
+        if error.errno in _FULL:
+            problem = f"{error.strerror} ({free_mebibytes(self.root):.1f} MiB free); free some space, or"
+        else:
+            problem = f"{error.strerror};"
         return ResourceExhausted(
-            f"cannot write the cache folder {self.root}: {error.strerror}; set PARITY_CACHE to a writable folder"
+            f"cannot write the cache folder {self.root}: {problem} set PARITY_CACHE to a writable folder"
         )
 
 

@@ -1,6 +1,11 @@
 """What a compilation reads besides the source: other headers, the environment, and parity's own code."""
 
 import ast
+import errno
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,10 +14,11 @@ import parity
 from parity.build.compilation import TOOLS, fingerprint
 from parity.build.modules import build
 from parity.build.settings import BuildSettings
+from parity.compilers import headers
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.targets import target
-from parity.errors import UsageError
-from parity.platform.cache import Cache
+from parity.errors import ResourceExhausted, UsageError
+from parity.platform.cache import Cache, default_root
 
 ROOT = Path(parity.__file__).parent
 SOURCE = """#ifdef MORE
@@ -82,6 +88,40 @@ def test_fingerprint_refuses_file_of_options_in_the_environment(monkeypatch):
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "-lineinfo --options-file more")
     with pytest.raises(UsageError, match="the environment variable NVCC_APPEND_FLAGS: flags has '--options-file'"):
         fingerprint(target("sm_90"))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Mount a file system of 12 MiB that contains AMD's headers."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", folder], check=False).returncode:
+        pytest.skip("a file system cannot be mounted")
+    try:
+        shutil.copytree(default_root() / "headers", folder / "headers")
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_full_cache_disk_is_not_blamed_on_the_kernel(small_disk, compiled, tmp_path):
+    command = [sys.executable, "-m", "parity", "build", "--kernels", tmp_path / "kernels", "--target", "gfx1100"]
+    env = {**os.environ, "PARITY_CACHE": str(small_disk), "PARITY_TOOLCHAIN": "wheels"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 3
+    assert f"the cache folder {small_disk} has " in done.stderr and "free some space" in done.stderr
+
+
+def test_full_disk_of_headers_is_not_a_missing_header(tmp_path, monkeypatch):
+    def fill(wheels, folder):
+        raise OSError(errno.ENOSPC, "No space left on device", str(folder / "hip.h"))
+
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path))
+    monkeypatch.setattr(headers, "_fill", fill)
+    with pytest.raises(
+        ResourceExhausted, match=rf"cannot write the cache folder {tmp_path}/headers: No space left .*free"
+    ):
+        headers._found.__wrapped__()
 
 
 def imported(path):

@@ -196,6 +196,6 @@ def test_get_full_disk_names_cache_folder(tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")  # without a file name, as ``write`` raises it
 
     with pytest.raises(
-        ResourceExhausted, match=rf"cannot write the cache folder {tmp_path}: No space left on device; set"
+        ResourceExhausted, match=rf"cannot write the cache folder {tmp_path}: No space left on device .* MiB free"
     ):
         Cache(tmp_path).get("ab12", build)
