@@ -285,6 +285,8 @@ def _refusing_exit() -> Iterator[None]:
     def refuse(status: int) -> None:
         if os.getpid() != process:
             exit_process(status)
+        if sys._getframe().f_back is None:  # a handler of atexit: the command has its exit code already
+            return
         raise SystemExit(f"os._exit({status})")
 
     os._exit = refuse  # type: ignore[assignment]

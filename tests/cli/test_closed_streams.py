@@ -54,3 +54,10 @@ def test_folder_outside_of_a_project_uses_the_suite_of_parity(parity, tmp_path, 
 
 def test_checkout_of_parity_is_a_project(parity):
     assert parity("list", "affine").err == ""
+
+
+def test_exit_handler_of_case_file_neither_prints_nor_decides(mine):
+    with (mine / "cases" / "leaky_relu.py").open("a") as file:
+        file.write("import atexit, os\natexit.register(os._exit, 0)\n")
+    done = shell(f"{PARITY} list nothing")
+    assert done.returncode == 2 and "names no op" in done.stderr and "Exception ignored" not in done.stderr
