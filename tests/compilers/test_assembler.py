@@ -45,7 +45,7 @@ def modules():
 
 
 def instructions(binary):
-    """Return the words of the code. Two instructions have several encodings; clang's text is the same for all."""
+    """Return the words of the code. Some instructions have several encodings; clang's text is the same for all."""
     words = np.frombuffer(ELFFile(io.BytesIO(binary.read_bytes())).get_section_by_name(".text").data(), "<u4")
     return [encoding(int(word)) for word in words]
 
@@ -54,6 +54,8 @@ def encoding(word):
     upper, lower = word >> 16, word & 0xFFFF
     if word == 0xE0A0C000:  # buffer_wbl2 on gfx90a, whose text lacks its cache bits
         return 0xE0A00000
+    if upper == 0xFFFF and lower >= 0x8000:  # a literal of 16 bits, which gfx11 extends with zeros or with the sign
+        return lower
     if upper in SWIZZLES and lower < 0x8000:  # BITMASK_PERM: the lanes that are read
         return tuple((lane & lower | lower >> 5) & 31 ^ lower >> 10 for lane in range(32))
     return word
