@@ -124,16 +124,16 @@ expires = 2027-06-30
 
 OPTIONS = {
     "list": ("--cases", "--dtype", "--examples", "--seed", "--kernels", "--cases-dir", "--hip", "--launches"),
-    "show": ("--elements", "--kernels", "--cases", "--hip", "--toolchain"),
+    "explain": ("--elements", "--kernels", "--cases", "--hip", "--toolchain"),
     "run": (
         "--target", "--runner", "--examples", "--seed", "--launches", "-j", "--known-issues", "--kernels", "--dtype",
         "--json", "--full", "--time", "--toolchain", "--hipify",
     ),
     "record": ("-o", "--runner", "--target", "--examples", "--seed", "-j", "--time"),
     "bench": ("--runner", "--target", "--hot", "--seconds", "--save", "--baseline", "--threshold", "-j", "--json"),
-    "static": ("--target", "--full", "--json", "--kernels"),
+    "footprint": ("--target", "--full", "--json", "--kernels"),
     "build": ("--target", "--kernels", "--signatures", "--hip"),
-    "hip-emulator": ("--target", "--memory", "--fault"),
+    "exec": ("--target", "--memory", "--fault"),
 }  # fmt: skip
 
 VARIABLES = (
@@ -232,13 +232,13 @@ class Fuzz:
         return Attempt(f"parity {shown}", lambda: parity(list(arguments)))
 
     def _case(self) -> Attempt:
-        return self._called("show", self._spoilt(self.random.choice(CASES)))
+        return self._called("explain", self._spoilt(self.random.choice(CASES)))
 
     def _options(self) -> Attempt:
         command = self.random.choice(list(OPTIONS))
         # A selector without matches keeps commands from compiling and executing, which other tests cover.
-        arguments = ["mine.nothing"] if command in ("run", "record", "bench", "static", "list") else []
-        arguments += [CASES[0]] * (command == "show") + ["nothing"] * (command == "build")
+        arguments = ["mine.nothing"] if command in ("run", "record", "bench", "footprint", "list") else []
+        arguments += [CASES[0]] * (command == "explain") + ["nothing"] * (command == "build")
         for _ in range(self.random.randint(1, 3)):
             arguments += [self.random.choice(OPTIONS[command]), self.random.choice(NASTY)][: self.random.randint(1, 2)]
         return self._called(command, *(each for each in arguments if "\0" not in each))
@@ -261,7 +261,9 @@ class Fuzz:
 
     def _streams(self) -> Attempt:
         closed = tuple(each for each in range(3) if self.random.random() < 0.5)
-        command = self.random.choice((["list"], ["list", "nothing"], ["show", CASES[0]], ["show", "no"], ["nothing"]))
+        command = self.random.choice(
+            (["list"], ["list", "nothing"], ["explain", CASES[0]], ["explain", "no"], ["nothing"])
+        )
         return self._apart(f"closed: {closed}", *command, closed=closed)
 
     def _environment(self) -> Attempt:
@@ -314,7 +316,7 @@ class Fuzz:
             else:
                 fields[name] = self.random.choice(VALUES)
         self._declare(fields)
-        command = self.random.choice((["list"], ["list", "--cases", "--examples", "2"], ["show", CASES[0]]))
+        command = self.random.choice((["list"], ["list", "--cases", "--examples", "2"], ["explain", CASES[0]]))
         return replace(self._called(*command), what=f"Op({fields}), parity {command}")
 
     def _issues(self) -> Attempt:

@@ -38,7 +38,7 @@ _PRINTS = re.compile(r"\bprintf\s*\(")
 
 
 def explain(case: str, *, suite: Suite | None = None, elements: int = ELEMENTS) -> str:
-    """Return the description of a case, as ``parity show`` prints it.
+    """Return the description of a case, as ``parity explain`` prints it.
 
     The description contains the launch, buffers and layouts. For the first ``elements`` of each output it also contains
     inputs, expected values, and the accepted interval for each vendor.

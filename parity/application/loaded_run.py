@@ -40,7 +40,7 @@ MATRIX = "matrix.json"
 """The file in a results folder with the matrix. A run that was killed has none."""
 
 FOOTPRINTS = "static.json"
-"""The file that ``parity static --output`` writes. It is shown with a run in the same folder."""
+"""The file that ``parity footprint --output`` writes. It is shown with a run in the same folder."""
 
 
 @dataclass(frozen=True)

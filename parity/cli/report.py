@@ -2,7 +2,7 @@
 
 A run is an output folder of parity run, a ZIP file with such a folder (as CI systems store it), or a recording, which
 is judged now. Several runs become one matrix with all their columns, for example the jobs of a workflow. The report
-includes measurements (parity bench --save RUN/bench.json) and footprints (parity static --output RUN) found in the
+includes measurements (parity bench --save RUN/bench.json) and footprints (parity footprint --output RUN) found in the
 folder of a run. Exit code: 0 written; 2 an argument is not a run.
 """
 

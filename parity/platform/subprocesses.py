@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import subprocess
 import tempfile
 import threading
@@ -22,14 +24,24 @@ def run(
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr,
         subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=cwd, env=env
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            cwd=cwd,
+            env=env,
+            process_group=0,  # nvcc starts further compilers
         ) as process,
     ):
         _running.add(process)
         try:
             if _interrupted.is_set():
-                process.kill()
+                _kill(process)
             stdout, _ = process.communicate()
+        except BaseException:
+            _kill(process)
+            raise
         finally:
             _running.discard(process)
         stderr.seek(0)
@@ -42,10 +54,16 @@ def killed() -> Iterator[None]:
     _interrupted.set()
     try:
         for process in list(_running):
-            process.kill()
+            _kill(process)
         yield
     finally:
         _interrupted.clear()
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kill a process and the processes that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def interrupted() -> bool:

@@ -1,4 +1,4 @@
-"""Renders the result of ``parity why``: a sentence, a table of the compiler options, JSON."""
+"""Renders the result of ``parity explain --bisect``: a sentence, a table of the compiler options, JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from parity.engine.case_records import CaseRecord
 from parity.footprint.unreached_code import source_line
 from parity.report import tables
 
-FORMAT = "parity why, version 1"
+FORMAT = "parity explain --bisect, version 1"
 AS_BUILT = "as built"
 
 _STYLES = {Effect.GONE: "bold green", Effect.APPEARS: "bold red", Effect.SAME: "dim", Effect.NOT_BUILT: "dim"}
@@ -139,7 +139,7 @@ def _nothing(answer: BisectResult) -> Iterator[str]:
     elif answer.state is CaseState.DIFFERS:
         yield f"No compiler option makes the difference disappear: {built}."
         yield (
-            "Both sides are right, and differ in functions or in the order of operations; parity show prints the "
+            "Both sides are right, and differ in functions or in the order of operations; parity explain prints the "
             "values that each side may have."
         )
     else:

@@ -35,7 +35,7 @@ NON_BLOCKING = 1
 class RocmRunner:
     """Executes HSACOs on the GPUs of this machine, in a separate process and with red zones around the buffers.
 
-    If hip-python finds parity's own libamdhip64 (``parity hip-emulator``), the evidence is ``EMULATED_HIP``.
+    If hip-python finds parity's own libamdhip64 (``parity exec``), the evidence is ``EMULATED_HIP``.
     """
 
     name = "rocm"

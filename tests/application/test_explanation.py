@@ -1,4 +1,4 @@
-"""Explanations of cases, as ``parity show`` prints them."""
+"""Explanations of cases, as ``parity explain`` prints them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CASE = "affine.affine[u8](x=70~special@0 mul=127 add=100)"
 def test_explain_returns_output_of_show_command(suite, capsys):
     text = parity.explain(CASE, suite=suite, elements=3)
     folders = ["--kernels", str(suite.kernels), "--cases", str(suite.cases)]
-    assert main(["show", CASE, "--elements", "3", *folders]) == 0
+    assert main(["explain", CASE, "--elements", "3", *folders]) == 0
     assert capsys.readouterr().out == text + "\n"
 
 

@@ -54,7 +54,7 @@ def told(capsys):
 )
 @pytest.mark.usefixtures("mine")
 def test_show_invalid_case_reports_error(told, case, says):
-    code, err = told("show", case)
+    code, err = told("explain", case)
     assert (code, says in err) == (2, True), err
 
 
@@ -90,7 +90,7 @@ def test_list_with_invalid_settings_reports_error(mine, told, settings, says):
 def test_show_with_invalid_declaration_reports_error(mine, told, old, new, says):
     path = mine / "cases" / "leaky_relu.py"
     path.write_text(path.read_text().replace(old, new))
-    code, err = told("show", f"{LEAKY}(x=3~normal@0 alpha=0.5)")
+    code, err = told("explain", f"{LEAKY}(x=3~normal@0 alpha=0.5)")
     assert (code, says in err) == (2, True), err
 
 
@@ -151,7 +151,7 @@ def test_run_recording_without_cases_reports_error(tmp_path, told, mine):
 
 @pytest.mark.usefixtures("mine")
 def test_show_case_of_4e8_elements_omits_values(capsys):
-    assert main(["show", f"{LEAKY}(x=400000000~normal@0 alpha=0.5)"]) == 0
+    assert main(["explain", f"{LEAKY}(x=400000000~normal@0 alpha=0.5)"]) == 0
     out = capsys.readouterr().out
     assert "x1x1 blocks of" in out
     assert "not shown: the tensors have 800000000 elements" in out
@@ -166,9 +166,9 @@ def test_show_without_disk_space_or_memory_reports_error(told, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr("parity.application.explanation.Op.call", full)
-    assert told("show", f"{LEAKY}(x=3~normal@0 alpha=0.5)") == (
+    assert told("explain", f"{LEAKY}(x=3~normal@0 alpha=0.5)") == (
         3,
         "parity: the system refuses /somewhere: No space left on device\n",
     )
     monkeypatch.setattr("parity.application.explanation.Op.call", small)
-    assert told("show", f"{LEAKY}(x=3~normal@0 alpha=0.5)") == (3, "parity: there is not enough memory for this\n")
+    assert told("explain", f"{LEAKY}(x=3~normal@0 alpha=0.5)") == (3, "parity: there is not enough memory for this\n")

@@ -67,7 +67,7 @@ def test_failure_from_drawn_results_is_labelled(parity, mine):
     assert smallest["verdict"]["drawn"]
     again = parity("run", "-v", smallest["case"], "--target", "gfx1100")
     assert again.code == 1 and smallest["verdict"]["drawn"] in again.out
-    shown = parity("show", smallest["case"]).out
+    shown = parity("explain", smallest["case"]).out
     assert f"with {smallest['verdict']['drawn']}" in shown
 
 

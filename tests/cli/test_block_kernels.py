@@ -68,7 +68,7 @@ def test_block_kernels_recording_has_same_verdicts(parity, project):
 
 def test_block_kernels_are_measured_and_shown(parity, project):
     assert "1 case measured" in parity("bench", *EMULATED).out
-    shown = parity("show", "flip.flip[q8_1](x=3~patterns@1)").out
+    shown = parity("explain", "flip.flip[q8_1](x=3~patterns@1)").out
     assert "x: q8_1 x 3, read: d=1.0 s=2.0 qs=-107 -70 -33 " in shown
     assert "d=1.0 s=2.0 qs=106 69 32 " in shown
 

@@ -54,5 +54,5 @@ def test_completion_scripts_of_other_shells_are_printed(capsys):
     for shell, beginning in (("zsh", "#compdef parity"), ("fish", "")):
         assert main(["completion", shell]) == 0
         out = capsys.readouterr().out
-        assert out.startswith(beginning) and "hip-emulator" in out
+        assert out.startswith(beginning) and "exec" in out
     assert main(["completion", "csh"]) == 2

@@ -237,7 +237,7 @@ def test_bench_without_reference_reports_values_not_compared(mine, parity):
 
 
 def test_show_without_reference_explains_case(mine, parity):
-    result = parity("show", "mine.swap[u32](x=2~small@0)")
+    result = parity("explain", "mine.swap[u32](x=2~small@0)")
     assert result.code == 0 and "the op has no reference" in result.out
 
 

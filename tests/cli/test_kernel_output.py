@@ -69,7 +69,7 @@ def test_printf_output_is_shown_with_case(parity, project):
     lines = [json.loads(line) for line in (project / "out" / "record.jsonl").read_text().splitlines()]
     (printed,) = (line["printed"] for line in lines if "case" in line)
     assert printed == "".join(f"thread {i} has one of 0.0\n" for i in range(3))
-    shown = parity("show", case)
+    shown = parity("explain", case)
     assert f"printed on gfx1030 (emulated):\n{printed}" in shown.out
     source = Path("kernels/talk.cu")
     source.write_text(source.read_text().replace("out[i] = x[i];", "out[i] = x[i] + 1;", 1))

@@ -69,7 +69,7 @@ def test_costs_option_reads_matrix_before_its_removal(parity, mine):
     [
         ("run", *TARGET),
         ("mutate", *TARGET, "--count", "1"),
-        ("static", "--target", "gfx1100"),
+        ("footprint", "--target", "gfx1100"),
         ("report", "out", "-o", "out/page.html"),
         ("merge", "out", "-o"),
     ],

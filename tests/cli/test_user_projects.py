@@ -225,10 +225,10 @@ def test_fork_runs_same_cases_and_lists_missing_kernels(parity, kernels, edit, t
     assert "FAIL  affine_bf16 on gfx1100 (emulated): missing kernel" in failures
 
 
-@pytest.mark.parametrize("command", ["list", "static", "bench"])
+@pytest.mark.parametrize("command", ["list", "footprint", "bench"])
 def test_commands_report_missing_kernels_of_fork(parity, kernels, command):
     (kernels / "sort.cu").unlink()
-    options = {"list": (), "static": TARGET, "bench": (*TARGET, "--runner", "emulated")}[command]
+    options = {"list": (), "footprint": TARGET, "bench": (*TARGET, "--runner", "emulated")}[command]
     result = parity(command, "affine", "--dtype", "f32", "--kernels", kernels, *options)
     assert result.code == 2 and f"there is no {kernels / 'sort.cu'}" in result.err
     assert ("affine.affine" if command == "list" else "affine_f32") in result.out
@@ -237,7 +237,7 @@ def test_commands_report_missing_kernels_of_fork(parity, kernels, command):
 def test_show_lists_each_output_with_limited_elements(parity, library):
     library("declared")
     (case, *_) = (line for line in parity("list", "--cases", "adam", "--examples", "5").out.splitlines() if "[" in line)
-    result = parity("show", case.partition("  #")[0], "--elements", "1")
+    result = parity("explain", case.partition("  #")[0], "--elements", "1")
     assert result.code == 0
     for name in ("p", "m", "v"):
         (own,) = re.findall(rf"output     {name}: .*?(?=output  |\Z)", result.out, re.DOTALL)

@@ -19,7 +19,8 @@ def command():
 sys.exit(run_supervised(command))
 """
 UNBLOCK = "signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGTERM])"
-WAIT = f"{UNBLOCK}; print('waiting', os.getpid(), flush=True); time.sleep(60)"
+# Many short waits: a signal that arrives just before one wait only takes effect after it.
+WAIT = f"{UNBLOCK}; print('waiting', os.getpid(), flush=True); [time.sleep(0.05) for _ in range(1200)]"
 
 
 def started(body, **options):

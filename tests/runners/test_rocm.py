@@ -277,7 +277,7 @@ def test_events_time_launch_and_updates_are_restored(emulated, code, tmp_path, m
 @needs_hip
 def test_command_line_run_is_shown_as_emulated(tmp_path):
     command = (
-        "-m parity hip-emulator --target gfx90a -- {0} -m parity run fill.fill --dtype f32 --runner rocm --examples 2 "
+        "-m parity exec --target gfx90a -- {0} -m parity run fill.fill --dtype f32 --runner rocm --examples 2 "
         "-j 1 --json --output {1}"
     )
     arguments = command.format(sys.executable, tmp_path / "out").split()

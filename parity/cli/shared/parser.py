@@ -20,10 +20,10 @@ from parity.suite.options import read_options
 GROUPS = {
     "Start": ("init", "doctor", "list"),
     "Test": ("build", "run"),
-    "Debug": ("show", "why", "reproduce", "coverage"),
-    "Measure": ("bench", "mutate", "static"),
+    "Debug": ("explain", "reproduce", "coverage"),
+    "Measure": ("bench", "mutate", "footprint"),
     "Results": ("report", "compare", "merge"),
-    "Devices and scale": ("record", "hip-emulator", "worker"),
+    "Devices and scale": ("record", "exec", "worker"),
     "Shell": ("completion",),
 }
 """The commands in the order of ``parity --help``. The module ``parity.cli.<command>`` implements each one."""

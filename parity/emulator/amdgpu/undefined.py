@@ -30,13 +30,13 @@ _COPIES = {
 _EXCHANGES = ("v_readlane_b32", "v_writelane_b32", "v_swap_b32", "v_pk_mov_b32")
 """Copies that are not written as expressions of their sources."""
 FLAGS = ("vcc", "scc")
-"""Registers that are variables of their own. Their numbers follow the numbers of the other registers."""
+"""Registers that are separate variables. Their numbers follow the numbers of the other registers."""
 _ENDS = ("s_endpgm", "s_trap", "s_sethalt")
 
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """What an item does with registers, as masks: reads that it uses, reads that it copies, and writes."""
+    """The registers that an item uses, copies and writes, as masks."""
 
     uses: int = 0
     copies: int = 0

@@ -45,7 +45,7 @@ function codeView() {
   if (!view.childElementCount) {
     view.append(el("p.none", {}, run.static.length + run.speed.length
       ? "Nothing matches these filters."
-      : "This run has neither measurements nor footprints. parity run --time measures; parity bench --save and parity static --output write files that parity report reads."));
+      : "This run has neither measurements nor footprints. parity run --time measures; parity bench --save and parity footprint --output write files that parity report reads."));
   }
   return view;
 }

@@ -1,4 +1,4 @@
-"""``parity static``: table, formats, and machines without CUDA tools."""
+"""``parity footprint``: table, formats, and machines without CUDA tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AMD = ("--target", "gfx1100,gfx90a")
 
 
 def test_static_prints_line_per_kernel_with_targets(parity):
-    result = parity("static", "affine.affine", "--dtype", "f16,f32", *AMD)
+    result = parity("footprint", "affine.affine", "--dtype", "f16,f32", *AMD)
     assert result.code == 0
     head, columns, f16, f32 = result.out.splitlines()[:4]
     assert head.split() == ["affine", "gfx1100", "gfx90a"]
@@ -24,12 +24,12 @@ def test_static_prints_line_per_kernel_with_targets(parity):
 
 
 def test_static_optional_columns_appear_if_needed(parity):
-    assert "LDS B" in parity("static", "reduce.argmax", "--target", "gfx1100").out
-    assert "LDS" not in parity("static", "affine", "--target", "gfx1100").out
+    assert "LDS B" in parity("footprint", "reduce.argmax", "--target", "gfx1100").out
+    assert "LDS" not in parity("footprint", "affine", "--target", "gfx1100").out
 
 
 def test_static_full_prints_instruction_classes(parity):
-    lines = parity("static", "affine_f32", "--full", *AMD).out.splitlines()
+    lines = parity("footprint", "affine_f32", "--full", *AMD).out.splitlines()
     assert lines[0].split()[:4] == ["affine", "target", "regs", "sregs"]
     assert all(name in lines[0] for name in ("valu", "vmem load", "scratch B", "lds", "wait"))
     assert [line.split()[:2] for line in lines[1:3]] == [["affine_f32", "gfx1100"], ["gfx90a", lines[2].split()[1]]]
@@ -38,7 +38,7 @@ def test_static_full_prints_instruction_classes(parity):
 
 def test_static_json_and_files_are_complete(parity, tmp_path):
     folder = tmp_path / "reports"
-    result = parity("static", "fill.fill", "--dtype", "f32", "--json", "--output", folder, *AMD)
+    result = parity("footprint", "fill.fill", "--dtype", "f32", "--json", "--output", folder, *AMD)
     data = json.loads(result.out)
     assert [(k["kernel"], k["target"]) for k in data["kernels"]] == [("fill_f32", "gfx1100"), ("fill_f32", "gfx90a")]
     assert data["kernels"][0]["mix"]["vmem store"] >= 1
@@ -59,25 +59,25 @@ def test_static_kernel_without_store_is_named(parity, kernels):
         'extern "C" __global__ void fill_f32(float* out) {}\n'
         'extern "C" __global__ void fill_u8(unsigned char* out) { *out = 1; }\n'
     )
-    out = parity("static", "fill_f32", "fill_u8", "--kernels", kernels, "--target", "gfx1100").out
+    out = parity("footprint", "fill_f32", "fill_u8", "--kernels", kernels, "--target", "gfx1100").out
     assert "vacuous: no instruction writes global memory (gfx1100): 1 kernel: fill_f32\n" in out
-    assert "vacuous" not in parity("static", "fill.fill", "--target", "gfx1100").out
+    assert "vacuous" not in parity("footprint", "fill.fill", "--target", "gfx1100").out
 
 
 def test_static_without_nvcc_omits_cuda(parity, monkeypatch):
     monkeypatch.setattr(cuda_toolkit, "_places", lambda: iter(()))
-    result = parity("static", "affine_f32")
+    result = parity("footprint", "affine_f32")
     assert result.code == 0
     assert result.out.splitlines()[0].split() == ["affine", "gfx1030", "gfx1100", "gfx90a"]
     assert "sm_90 left out: nvcc not found" in result.out
-    asked = parity("static", "affine_f32", "--target", "sm_90")
+    asked = parity("footprint", "affine_f32", "--target", "sm_90")
     assert asked.code == 3
     assert "nvcc not found" in asked.err
 
 
 def test_static_without_nvdisasm_explains_missing_instructions(parity, monkeypatch, with_nvcc):
     monkeypatch.setattr(sass, "_candidates", lambda: iter(()))
-    result = parity("static", "affine_f32", "--target", "sm_90", "--json")
+    result = parity("footprint", "affine_f32", "--target", "sm_90", "--json")
     data = json.loads(result.out)
     assert data["kernels"][0]["mix"] is None
     assert data["kernels"][0]["code_bytes"] > 0
@@ -87,7 +87,7 @@ def test_static_without_nvdisasm_explains_missing_instructions(parity, monkeypat
 
 def test_static_compile_error_affects_only_its_module(parity, kernels):
     (kernels / "affine.cu").write_text("this is not CUDA\n")
-    result = parity("static", "affine", "fill.fill", "--kernels", kernels, "--target", "gfx1100")
+    result = parity("footprint", "affine", "fill.fill", "--kernels", kernels, "--target", "gfx1100")
     assert result.code == 1
     assert "fill_f32" in result.out
     assert "affine" in result.err

@@ -1,7 +1,7 @@
 """Run a program that uses HIP's module API without a GPU, or print the environment for it.
 
-    eval "$(parity hip-emulator --target gfx90a)"
-    parity hip-emulator --target gfx1100,gfx1100 -- python my_program.py
+    eval "$(parity exec --target gfx90a)"
+    parity exec --target gfx1100,gfx1100 -- python my_program.py
 
 The program loads a libamdhip64 that executes kernels in the emulator, on GPUs of the given targets, and checks every
 memory access. It reports a kernel's errors on standard error, and every later call returns the error.

@@ -1,4 +1,4 @@
-"""``parity hip-emulator``: a C program runs without a GPU."""
+"""``parity exec``: a C program runs without a GPU."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ extern "C" __global__ void twice(const unsigned char* x, unsigned* out) { out[th
 """
 
 
-def test_hip_emulator_runs_c_program(tmp_path):
+def test_exec_runs_c_program(tmp_path):
     (tmp_path / "twice.cu").write_text(KERNEL)
     (built,) = build(tmp_path, targets=["gfx1100"])
     program = tmp_path / "program"
     made = zig.run(["cc", "-O1", PROGRAM, "-o", program, "-L", library() / "lib", "-lamdhip64"])
     assert made.returncode == 0, made.stderr
-    command = [sys.executable, "-m", "parity", "hip-emulator", "--target", "gfx1100,gfx90a", "--", program]
+    command = [sys.executable, "-m", "parity", "exec", "--target", "gfx1100,gfx90a", "--", program]
     ran = subprocess.run([*command, built.code_object.binary], capture_output=True, text=True)
     assert ran.stdout.splitlines() == [
         "2 GPUs, the last is parity's emulator (gfx90a)",
@@ -37,10 +37,10 @@ def test_hip_emulator_runs_c_program(tmp_path):
     assert "0 bytes past the end of buffer 'allocation 2 of 16 bytes'" in ran.stderr
 
 
-def test_hip_emulator_prints_shell_environment(monkeypatch, capsys):
+def test_exec_prints_shell_environment(monkeypatch, capsys):
     monkeypatch.setenv("LD_LIBRARY_PATH", "/some/where")
     monkeypatch.setenv("ROCM_PATH", "/opt/rocm")
-    assert main(["hip-emulator", "--target", "gfx90a", "--memory", "64M", "--json"]) == 0
+    assert main(["exec", "--target", "gfx90a", "--memory", "64M", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     folder = str(library())
     assert found == {
@@ -49,7 +49,7 @@ def test_hip_emulator_prints_shell_environment(monkeypatch, capsys):
         "PARITY_HIP_TARGETS": "gfx90a",
         "PARITY_HIP_MEMORY": str(64 << 20),
     }
-    assert main(["hip-emulator"]) == 0
+    assert main(["exec"]) == 0
     printed = capsys.readouterr()
     assert f"export ROCM_PATH={folder}" in printed.out.splitlines()
     assert "graphs" in printed.err
@@ -64,6 +64,6 @@ def test_hip_emulator_prints_shell_environment(monkeypatch, capsys):
         (["--", "/no/such/program"], "no program '/no/such/program'"),
     ],
 )
-def test_hip_emulator_wrong_usage_is_explained(capsys, arguments, says):
-    assert main(["hip-emulator", *arguments]) == 2
+def test_exec_wrong_usage_is_explained(capsys, arguments, says):
+    assert main(["exec", *arguments]) == 2
     assert says in capsys.readouterr().err.replace("\n", " ")

@@ -1,4 +1,4 @@
-"""``parity why`` finds planted causes and names the compiler option and line."""
+"""``parity explain --bisect`` finds planted causes and names the compiler option and line."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def rows(text: str) -> dict[str, list[str]]:
 def test_why_names_contraction_with_line_and_cost(parity, project, only):
     project()
     only("-ffp-contract=off", "atomics")
-    result = parity("why", SQUARES, *ON)
+    result = parity("explain", "--bisect", SQUARES, *ON)
     assert result.code == 0, result.out + result.err
     first = result.out.splitlines()[0]
     assert first.startswith("Contraction: with -ffp-contract=off the case passes on gfx1100; line ")
@@ -126,7 +126,7 @@ def test_why_narrow_terminal_moves_flags_below_option(parity, project, only, mon
     project()
     only("-ffp-contract=off")
     monkeypatch.setenv("COLUMNS", "60")
-    result = parity("why", SQUARES, *ON)
+    result = parity("explain", "--bisect", SQUARES, *ON)
     table = result.out.partition("option ")[2].splitlines()
     assert table[0].split() == ["side", "verdict", "error", "instructions"]
     assert any(line.startswith("    -ffp-contract=off: mine.cu:5: ") for line in table)
@@ -137,7 +137,7 @@ def test_why_narrow_terminal_moves_flags_below_option(parity, project, only, mon
 def test_why_names_flush_flags(parity, project, only):
     project('flags = ["-fgpu-flush-denormals-to-zero"]')
     only("subnormals")  # a flag of the project matches one of these options
-    result = parity("why", "mine.tiny[f32](a=40~normal@0 b=40~mixed@0)", *ON)
+    result = parity("explain", "--bisect", "mine.tiny[f32](a=40~normal@0 b=40~mixed@0)", *ON)
     assert result.code == 0, result.out + result.err
     first, line, *_ = result.out.splitlines()
     assert first.startswith("Subnormals: without -fgpu-flush-denormals-to-zero the case passes on gfx1100; line 9 of")
@@ -148,7 +148,7 @@ def test_why_names_flush_flags(parity, project, only):
 def test_why_reveals_race_hidden_by_optimization(parity, project, only):
     project()
     only("-O0")
-    result = parity("why", "mine.shared[i32](a=64~mixed@0)", *ON, "--json")
+    result = parity("explain", "--bisect", "mine.shared[i32](a=64~mixed@0)", *ON, "--json")
     assert result.code == 0, result.out + result.err
     found = json.loads(result.out)
     assert found["state"] == "same" and found["knob"]["with"] == "-O0"
@@ -163,7 +163,7 @@ def test_why_reveals_race_hidden_by_optimization(parity, project, only):
 def test_why_source_mistake_is_not_blamed_on_build(parity, project, only):
     project()
     only("wavefront")
-    result = parity("why", "mine.wrong[i32](a=1~mixed@0)", *ON)
+    result = parity("explain", "--bisect", "mine.wrong[i32](a=1~mixed@0)", *ON)
     assert result.code == 1, result.out + result.err
     assert result.out.startswith("No compiler option makes the failure disappear: ")
     assert "the source does not compute the expected values" in result.out
@@ -177,7 +177,7 @@ def test_why_passing_case_compares_both_sides(parity, project, only):
     case = folder / "cases" / "mine.py"
     case.write_text(case.read_text().replace("return Expected(a * a - b * b)", LOOSE))
     only("contraction")
-    result = parity("why", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", "--target", "gfx1100")
+    result = parity("explain", "--bisect", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", "--target", "gfx1100")
     assert result.code == 0, result.out + result.err
     first = result.out.splitlines()[0]
     assert first.startswith("Contraction: with -ffp-contract=off both sides give the same bits on gfx1100; line ")
@@ -192,11 +192,11 @@ def test_why_without_reference_tries_both_sides(parity, project, only):
     case = folder / "cases" / "mine.py"
     case.write_text(case.read_text().replace("reference=function, ", ""))
     only("contraction")
-    result = parity("why", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", "--target", "gfx1100")
+    result = parity("explain", "--bisect", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", "--target", "gfx1100")
     assert result.code == 0, result.out + result.err
     assert "So it does without --fmad=false on sm_90 as well." in result.out
     assert " taken as right, identical " in result.out
-    alone = parity("why", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", *ON)
+    alone = parity("explain", "--bisect", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", *ON)
     assert alone.code == 3 and "the op has no reference" in alone.err
 
 
@@ -204,7 +204,7 @@ def test_why_without_reference_tries_both_sides(parity, project, only):
 def test_why_without_reference_suspects_compiler_and_not_oracle(parity, project, only):
     project()
     only("-O0")
-    result = parity("why", "mine.levels[i32](a=64~normal@0)", "--target", "gfx1100")
+    result = parity("explain", "--bisect", "mine.levels[i32](a=64~normal@0)", "--target", "gfx1100")
     assert result.code == 0, result.out + result.err
     assert result.out.startswith("Optimization: with -O0 the case passes on gfx1100; ")
     assert "suspect a fault of the compiler" in result.out and "fails on sm_90" not in result.out
@@ -230,7 +230,7 @@ def test_why_tries_other_header_versions(parity, project, only, tmp_path, monkey
     text = KERNELS.replace("a[i] + 2", "a[i] + (HIP_VERSION_MAJOR == 5 ? 1 : 2)")
     source.write_text(added + text)
     only("headers")
-    result = parity("why", "mine.wrong[i32](a=1~mixed@0)", *ON)
+    result = parity("explain", "--bisect", "mine.wrong[i32](a=1~mixed@0)", *ON)
     assert result.code == 0, result.out + result.err
     assert result.out.startswith("Headers: with headers of HIP 5.2.41134 the case passes on gfx1100; ")
 
@@ -241,7 +241,19 @@ def test_why_names_helpful_translation(parity, library, only):
     source = ports / "cuda" / "warp.cu"
     source.write_text(source.read_text().replace("own, 0, GROUP)", "own, 0)"))
     case = "warp.from_first[f32](x=2x32~normal@0)"
-    result = parity("why", case, "--target", "gfx90a", "--runner", "emulated", "--kernels", "cuda", "--cases", "parity")
+    result = parity(
+        "explain",
+        "--bisect",
+        case,
+        "--target",
+        "gfx90a",
+        "--runner",
+        "emulated",
+        "--kernels",
+        "cuda",
+        "--cases",
+        "parity",
+    )
     assert result.code == 0, result.out + result.err
     assert result.out.startswith("Translation: with --hipify helpful the case passes on gfx90a; it reads warp.cu:")
 
@@ -251,7 +263,7 @@ def test_why_reports_option_that_does_not_compile(parity, project, only):
     source = Path("kernels/mine.cu")
     source.write_text("#if __AMDGCN_WAVEFRONT_SIZE == 64\n#error 32 lanes alone\n#endif\n" + KERNELS)
     only("wavefront")
-    result = parity("why", "mine.wrong[i32](a=1~mixed@0)", *ON)
+    result = parity("explain", "--bisect", "mine.wrong[i32](a=1~mixed@0)", *ON)
     assert result.code == 1 and "does not compile" in result.out and "32 lanes alone" in result.out
 
 
@@ -265,7 +277,7 @@ def test_why_reports_option_that_does_not_compile(parity, project, only):
 )
 def test_why_wrong_usage_is_explained(parity, project, arguments, said, code):
     project()
-    result = parity("why", *arguments)
+    result = parity("explain", "--bisect", *arguments)
     assert result.code == code and said in result.err and "Traceback" not in result.err
 
 
@@ -273,7 +285,7 @@ def test_why_wrong_usage_is_explained(parity, project, arguments, said, code):
 @NVCC
 def test_why_table_has_row_per_option(parity, project):
     project()
-    result = parity("why", SQUARES, "--target", "gfx1100", "--runner", "emulated", "--runner", "ptx")
+    result = parity("explain", "--bisect", SQUARES, "--target", "gfx1100", "--runner", "emulated", "--runner", "ptx")
     found = rows(result.out)
     assert found["-ffp-contract=off"][:2] == ["gfx1100", "pass"] and found["--fmad=false"][:2] == ["sm_90", "pass"]
     assert {"-O0", "-O1", "-O2", "-mwavefrontsize64", "--hipify", "--ftz=true"} <= found.keys()

@@ -1,0 +1,28 @@
+"""Child processes that an interrupt kills."""
+
+import threading
+import time
+from pathlib import Path
+
+from parity.platform import subprocesses
+
+
+def is_running(process):
+    status = Path("/proc", process, "stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_killed_ends_what_a_child_process_started(tmp_path):
+    """nvcc starts cicc and ptxas."""
+    file = tmp_path / "process"
+    script = f"sleep 600 & echo $! > {file}.new; mv {file}.new {file}; wait"
+    thread = threading.Thread(target=subprocesses.run, args=(["sh", "-c", script],))
+    thread.start()
+    while not file.exists():
+        time.sleep(0.01)
+    process = file.read_text().strip()
+    assert is_running(process)
+    with subprocesses.killed():
+        thread.join()
+    while is_running(process):
+        time.sleep(0.01)
