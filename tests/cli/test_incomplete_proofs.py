@@ -15,7 +15,7 @@ def test_run_with_only_empty_cases_compares_nothing(parity, mine, edit, limit):
     edit(case_file, 'alpha numel:i32",', f'alpha n:i32", shapes="x: n; out: n", {limit},')
     result = parity("run", *TARGET)
     assert result.code == 3 and "nothing was compared" in result.err
-    assert " 0 passed" in result.out and "23 not judged" in result.out
+    assert " 0 passed" in result.out and " not judged" in result.out
 
 
 UNDECLARED = """
@@ -41,7 +41,8 @@ def incomplete(mine):
 def test_run_names_kernels_without_op_and_strict_run_fails(parity, mine, incomplete):
     result = parity("run", *TARGET, "--examples", "1", "--output", "out")
     assert result.code == 0
-    assert "leaky_relu.cu: scale<float>\n  whole.cu: alone filled\n" in result.out and "3 without an op" in result.out
+    assert "leaky_relu.cu: scale<float>" in result.out and "whole.cu: alone filled" in result.out
+    assert "3 without an op" in result.out
     assert "parity init" in result.out
     assert json.loads((mine / "out" / "matrix.json").read_text())["undeclared"] == {
         "leaky_relu.cu": ["scale<float>"],

@@ -34,7 +34,7 @@ for name, factor in FACTORS.items():
         reference=lambda x, to, factor=factor: reference.within(0.5, factor * x.astype(np.float64), to),
     )
 """
-RUN = ("run", "--target", "gfx1100", "--examples", "1", "-j", "1")
+RUN = ("run", "--target", "gfx1100", "--examples", "3", "-j", "1")
 
 
 @pytest.fixture
