@@ -18,7 +18,7 @@ from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupp
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
-from parity.model.dtypes import Array
+from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Op
 from parity.reference.expected import Expected
@@ -137,6 +137,8 @@ def judge(
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
     if verdict.first and verdict.failed and baseline:
         verdict, expected = _judge_quiet_nans(case, call, implementation) or (verdict, expected)
+    if verdict.first and verdict.failed and call.references and _has_signalling_input(call, verdict.first.coordinates):
+        verdict = verdict.noted(SIGNALLING_INPUT)
     if verdict.first and verdict.failed and oracle and oracle.code:
         verdict = verdict.noted(*(f"its code may meet {each}" for each in possible_divergences(call, oracle.code)))
     return CheckedCase(
@@ -180,6 +182,20 @@ SIGNALLING = (
     "the inputs contain signalling NaNs, which the vendors' minimum and maximum treat differently (D7), and CUDA's "
     "side has no result for quiet NaNs"
 )
+
+
+SIGNALLING_INPUT = (
+    "an input of this element is a signalling NaN: NumPy's fmin and fmax return NaN for it, but a GPU's minimum and "
+    "maximum may return the other operand (D7)"
+)
+
+
+def _has_signalling_input(call: Call, index: tuple[int, ...]) -> bool:
+    """Return True if an input of the output's element at ``index`` is a signalling NaN."""
+    elements = (
+        np.asarray(array[index]).reshape(1) for array in call.inputs.values() if array.shape == call.layout.shape
+    )
+    return any(quiet(each, array_dtype(each)).tobytes() != each.tobytes() for each in elements)
 
 
 def _expectation(

@@ -243,3 +243,10 @@ def test_show_lists_each_output_with_limited_elements(parity, library):
         (own,) = re.findall(rf"output     {name}: .*?(?=output  |\Z)", result.out, re.DOTALL)
         assert "elements of f32" in own and "right if   inside the accepted interval" in own and "from" in own
         assert len([line for line in own.splitlines() if re.match(r" *[\d,()]+  ", line)]) == 1
+
+
+def test_reference_with_fmin_of_signalling_nan_is_explained(parity, library):
+    cases = library("activations") / "parity" / "activations.py"
+    cases.write_text(cases.read_text().replace("np.where(x < 0, x, 0)", "np.fmin(x, 0)"))
+    result = parity("run", "activations.low[f32](x=()~near@1217)", "--target", "gfx1100", "-j", "1")
+    assert result.code == 1 and "an input of this element is a signalling NaN" in result.out
