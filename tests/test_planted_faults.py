@@ -304,5 +304,6 @@ def test_fnuz_f8_is_named_in_diagnosis(suite, kernel, tensors, tmp_path):
     (task,) = worker.plan.tasks
     minimal = [record.minimal for record in worker.run(task) if record.minimal]
     assert minimal
-    for record in minimal:
-        assert f"right if f8 is FNUZ's in {tensors}, not OCP's" in record.verdict.detail, record.case
+    named = re.compile(r"right if f8 is FNUZ's in (x and out|a and b|x|a|b|out), not OCP's")
+    assert all(named.search(record.verdict.detail) for record in minimal)
+    assert any(f"FNUZ's in {tensors}," in record.verdict.detail for record in minimal)

@@ -28,7 +28,7 @@ _SETTINGS = (
 def compiler_environment(more: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a compiler, with ``more`` variables."""
     kept = {name: value for name, value in os.environ.items() if name not in _IGNORED}
-    return {**kept, "CLANG_NO_DEFAULT_CONFIG": "1", **more}
+    return {**kept, **more}
 
 
 def compiler_settings() -> tuple[str, ...]:

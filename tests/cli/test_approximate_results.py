@@ -16,7 +16,7 @@ extern "C" __global__ void off_f32(size_t numel, const float* x, float* out) {
     EACH out[i] = __builtin_amdgcn_rcpf(x[i]) + (numel == 1);
 }
 extern "C" __global__ void root_f16(size_t numel, const _Float16* x, _Float16* out) {
-    EACH out[i] = __builtin_elementwise_sqrt(x[i]);
+    EACH out[i] = __builtin_elementwise_sqrt(__builtin_elementwise_abs(x[i]));
 }
 extern "C" __global__ void careful_f32(size_t numel, const float* x, float* out) { EACH out[i] = 1 / x[i]; }
 """

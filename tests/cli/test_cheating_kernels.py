@@ -60,10 +60,10 @@ for name in {names}:
 """
 
 CHEATS = {
-    "zeros": {"value"},
+    "zeros": {"value", "nan"},
     "copy": {"value", "infinity"},
     "one_shape": {"unwritten"},
-    "constants": {"value"},
+    "constants": {"value", "infinity"},
     "outside": {"out-of-bounds write"},
     "first_launch": {"earlier launch"},
     "first_result": {"earlier launch"},

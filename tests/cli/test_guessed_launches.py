@@ -133,7 +133,7 @@ SAID = {
         'indices={"cols": "cols_range", "begin": "nnz+1"}',
         '"begin": ("offsets",)',
     ),
-    "far": ("# To be completed: with what was guessed, CUDA's side fails in guessed.far[f32](", "out-of-bounds read"),
+    "far": ("# To be completed: with what was guessed, CUDA's side fails in guessed.far[f32](", " read of 4 bytes"),
 }
 
 

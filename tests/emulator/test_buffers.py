@@ -125,8 +125,7 @@ def test_swizzled_buffer_is_refused_by_name(run):
         run("load_swizzled", X, np.zeros(LANES, np.uint32), records=32, stride=16)
 
 
-def test_load_into_lds_is_refused_by_name(run):
-    if run.generation > 10:
-        pytest.skip("generation 11 removed these loads")
+@pytest.mark.parametrize("target", ["gfx1030", "gfx90a"])
+def test_load_into_lds_is_refused_by_name(translated, target):
     with pytest.raises(ParityError, match="uses buffer loads into LDS at"):
-        run("into_lds", X, np.zeros(LANES, np.uint32), records=32)
+        translated("loads_into_lds")[target]

@@ -18,6 +18,7 @@ from parity.compilers import zig
 from parity.errors import NotAvailable
 from parity.hip.library import environment
 from parity.model.dtypes import dtype
+from parity.platform.installation import install_command
 from parity.runners import Computation, Evidence, OpRunner, Probe, Unsupported, available, rocm, runner
 from parity.runners import hip_libraries as libraries
 
@@ -27,7 +28,7 @@ GEMM = {"hipblas": "hipblasGemmEx", "hipblaslt": "hipblasLtMatmul"}
 
 needs_bindings = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("hip", "rocm", "rocm.bindings.hipblas")),
-    reason=f"needs hip-python and its extra 'libraries'; install them with: {rocm.INSTALL}",
+    reason=f"needs hip-python and its extra 'libraries'; install them with: {install_command('rocm')}",
 )
 
 

@@ -21,13 +21,14 @@ from parity.errors import NotAvailable
 from parity.hip.library import environment
 from parity.model.dtypes import dtype
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Tiled
+from parity.platform.installation import install_command
 from parity.runners import Evidence, Runner, available, rocm, runner
 from parity.runners.isolated import IsolatedSession
 from parity.runners.timing import Timings
 from parity.suite.loading import find_suite
 
 needs_hip = pytest.mark.skipif(
-    importlib.util.find_spec("hip") is None, reason=f"needs hip-python; install it with: {rocm.INSTALL}"
+    importlib.util.find_spec("hip") is None, reason=f"needs hip-python; install it with: {install_command('rocm')}"
 )
 
 DECLARED = Path(__file__).parents[1] / "foreign" / "declared"

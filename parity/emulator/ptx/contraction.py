@@ -74,7 +74,11 @@ def order_operands(items: Sequence[Instruction | str]) -> tuple[Instruction | st
                 a, b = item.operands[1:3]
                 updated = item.operands[0] if i in conditional else ""
                 first, second = (
-                    _CONSTANT if _is_literal(x) else _UNKNOWN if x == updated else ranks.get(x.lstrip("-"), _UNKNOWN)
+                    _CONSTANT_RANK
+                    if _is_literal(x)
+                    else _UNKNOWN_RANK
+                    if x == updated
+                    else ranks.get(x.lstrip("-"), _UNKNOWN_RANK)
                     for x in (a, b)
                 )
                 if first > second:
@@ -86,7 +90,7 @@ def order_operands(items: Sequence[Instruction | str]) -> tuple[Instruction | st
                 if name not in merged:
                     ranks[name] = _rank(item, i, ranks)
                 else:
-                    ranks.setdefault(name, (_MERGED, -i))
+                    ranks.setdefault(name, (_MERGED_RANK, -i))
         found.append(item)
     return tuple(found)
 
@@ -118,20 +122,20 @@ def _conditional(items: Sequence[Instruction | str]) -> set[int]:
     return found
 
 
-_UNKNOWN, _MERGED, _SELECTED, _CONSTANT = (0, -1), 1, 2, (3, 0)
+_UNKNOWN_RANK, _MERGED_RANK, _SELECTED_RANK, _CONSTANT_RANK = (0, -1), 1, 2, (3, 0)
 
 
 def _rank(item: Instruction, i: int, ranks: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
     base, *words = item.mnemonic.split(".")
     if base == "ld" and words[0] == "param":
-        return _CONSTANT
+        return _CONSTANT_RANK
     if words[-1:] != ["f64"]:
         return 0, i
     if base in ("neg", "abs", "mov"):  # a change of sign is part of the instruction that uses the result
         return ranks.get(item.operands[1], (0, i))
     if base in ("div", "rcp", "sqrt"):
-        return _MERGED, -i
-    return (_SELECTED if base == "selp" else 0), i
+        return _MERGED_RANK, -i
+    return (_SELECTED_RANK if base == "selp" else 0), i
 
 
 def _is_literal(operand: str) -> bool:

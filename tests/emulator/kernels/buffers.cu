@@ -99,8 +99,3 @@ KERNEL exchange_if_equal(const u32* x, u32* out, Resource r) {
                  : "+v"(value) : "v"(threadIdx.x * 4 + r.offset), "s"(WORDS(out)) : "memory");
     out[32 + threadIdx.x] = value[0];
 }
-#if !defined(__gfx1100__) && !defined(__gfx1201__)
-KERNEL into_lds(const u32* x, u32* out, Resource r) {
-    asm volatile("buffer_load_dword %0, %1, 0 offen lds" : : "v"(threadIdx.x), "s"(WORDS(x)));
-}
-#endif
