@@ -32,7 +32,7 @@ from parity.suite.loading import Suite, find_suite
 LIMIT = 400_000
 """Limit of instructions times lanes per case, which takes some tens of seconds."""
 
-TRIES = 8
+TRIES = 20
 """Number of cases drawn per kernel. The smallest of them runs, if possible without NaNs."""
 
 
