@@ -49,7 +49,7 @@ def draw_values(
 ) -> Scope:
     """Draw values for the free names of the shapes and for parameters with choices.
 
-    ``options_of`` returns the default values of a name for one of ``KINDS`` or "few".
+    ``options_of`` maps a name and its kind to the default values. A kind is an item of ``KINDS``, or "few".
     """
     given = pick(draw, alternatives(choices) or [{}])
     chosen = {name: pick(draw, options) for name, options in given.items()}
@@ -73,7 +73,7 @@ def measure(value: Value) -> int:
 
 
 def usual_values(kind: str, many: bool) -> Sequence[Value]:
-    """Return the default values of an extent, or of a starred name, for one of ``KINDS`` or "few"."""
+    """Return the default values of an extent or a starred name by its kind: an item of ``KINDS``, or "few"."""
     if many:
         return {"edge": LONG_RANKS, "several": MEDIUM_RANKS, "empty": EMPTY_RANKS}.get(kind, RANKS)
     return {"small": SMALL, "edge": LINES, "several": MEDIUM, "empty": (0,)}.get(kind, FEW)

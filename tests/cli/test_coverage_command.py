@@ -14,7 +14,7 @@ LEAD = ("--lead", "200")
 
 @pytest.fixture
 def hidden(library):
-    """Create a project with branches for one size, one rank and one data value."""
+    """Create a project whose kernel branches on a size, a rank and a data value."""
     return library("hidden")
 
 

@@ -77,9 +77,9 @@ def test_hipify_reports_no_unmapped_names_or_hazards(built, module):
 
 @pytest.mark.parametrize("module", ["affine", "binary", "cast", "conv", "fill", "ternary", "unary"])
 def test_elementwise_kernels_use_registers_only(built, module):
-    """The device library is inlined: there are no calls, scratch memory or LDS, and a workgroup of 1024 fits.
+    """The device library is inlined: kernels use registers instead of calls, scratch memory and LDS.
 
-    Scalar registers may spill to lanes of a vector register.
+    A workgroup of 1024 fits. Scalar registers may spill to lanes of a vector register.
     """
     code = built[module].code_object
     assert "s_swappc_b64" not in code.listing

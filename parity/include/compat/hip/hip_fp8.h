@@ -9,7 +9,7 @@
 #include_next <hip/hip_fp8.h>
 #else
 
-// Renames AMD's enumeration, which only has the FNUZ formats, to make room for one with all four formats.
+// Renames AMD's enumeration, which only has the FNUZ formats. The enumeration below has all four formats.
 #define __hip_fp8_interpretation_t parity_fp8_fnuz_interpretation_t
 #define __HIP_E4M3_FNUZ parity_fp8_e4m3_fnuz
 #define __HIP_E5M2_FNUZ parity_fp8_e5m2_fnuz
