@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from parity.application.run import Prepared
 from parity.engine.case_records import Task
 from parity.errors import UsageError
-from parity.platform.cache import digest
+from parity.platform.cache import digest, file_digest
 from parity.platform.files import find_below
 from parity.suite.corpus import SUFFIX
-from parity.suite.imported_files import file_digest
 
 
 def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:

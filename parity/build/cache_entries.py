@@ -11,7 +11,7 @@ from parity.compilers.clang_flags import host_library
 from parity.compilers.headers import available_headers
 from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.model.code_object import CodeObject, Kernel
-from parity.platform.cache import digest
+from parity.platform.cache import file_digest
 from parity.platform.serialization import json_text, read_json
 from parity.porting import Source, Translation
 
@@ -87,7 +87,7 @@ def read_code(entry: Path, record: EntryRecord, source: Source, target: str, pro
 
 
 def _digests(files: Iterable[Path]) -> dict[str, str]:
-    return {str(file): digest(file.read_bytes()) if file.is_file() else "" for file in files}
+    return {str(file): file_digest(file) for file in files}
 
 
 def _resolve(name: Path, folder: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -160,7 +160,7 @@ def _judge_quiet_nans(
 ) -> tuple[Verdict, Mapping[str, Expected] | None] | None:
     """Return the result of a failing case with quiet NaNs, if only signalling NaNs in minima or maxima (D7) explain it.
 
-    Returns None if there are none, or if the case fails with quiet NaNs as well.
+    Returns None if the inputs do not contain any, or if the case fails with quiet NaNs as well.
     """
     oracle, code = implementation.oracle, implementation.code
     buffers = {name: replace(each, data=quiet(each.data, each.dtype)) for name, each in call.buffers.items()}
@@ -183,7 +183,6 @@ SIGNALLING = (
     "side has no result for quiet NaNs"
 )
 
-
 SIGNALLING_INPUT = (
     "an input of this element is a signalling NaN: NumPy's fmin and fmax return NaN for it, but a GPU's minimum and "
     "maximum may return the other operand (D7)"
@@ -192,9 +191,7 @@ SIGNALLING_INPUT = (
 
 def _has_signalling_input(call: Call, index: tuple[int, ...]) -> bool:
     """Return True if an input of the output's element at ``index`` is a signalling NaN."""
-    elements = (
-        np.asarray(array[index]).reshape(1) for array in call.inputs.values() if array.shape == call.layout.shape
-    )
+    elements = (np.asarray(each).reshape(1) for _, each in _input_elements(call, index))
     return any(quiet(each, array_dtype(each)).tobytes() != each.tobytes() for each in elements)
 
 
@@ -281,8 +278,14 @@ def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
     """Return the inputs of the first wrong element as text."""
     if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
         return {}
-    index = verdict.first.coordinates
-    return {name: format_value(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
+    return {name: format_value(each) for name, each in _input_elements(call, verdict.first.coordinates)}
+
+
+def _input_elements(call: Call, index: tuple[int, ...]) -> Iterator[tuple[str, np.generic]]:
+    """Yield the inputs that have the shape of the output, with their element at an index of the output."""
+    for name, array in call.inputs.items():
+        if array.shape == call.layout.shape:
+            yield name, array[index]
 
 
 def fault_verdict(fault: Fault) -> Verdict:

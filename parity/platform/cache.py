@@ -50,6 +50,14 @@ def digest(*parts: str | bytes) -> str:
     return sha.hexdigest()
 
 
+def file_digest(path: Path) -> str:
+    """Return the digest of a file; empty if it cannot be read."""
+    try:
+        return digest(path.read_bytes())
+    except OSError:
+        return ""
+
+
 @dataclass(frozen=True)
 class Cache:
     """A folder with one folder of files per key. An entry is complete and has checksums, or does not exist."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from parity.compare.arbitration import Conclusion
 from parity.engine.case_records import Column
 from parity.errors import pluralize
-from parity.report.model import Agreement, Cell, Matrix, combine_agreements
+from parity.report.model import Agreement, Cell, Matrix, combine_agreements, total_agreement
 
 AGREEMENT = "vs CUDA"
 FAR = 10_000
@@ -81,10 +81,9 @@ def agreement_text(columns: Sequence[Column], cells: Sequence[Cell], *, brief: b
 
 def agreement_summary(matrix: Matrix) -> str:
     """Return the agreement of the run in one line; empty if nothing was compared."""
-    found = [cell.agreement for cell in matrix.cells() if cell.agreement]
-    if not found:
+    total = total_agreement(matrix.cells())
+    if total is None:
         return ""
-    total = combine_agreements(found)
     targets = [column.target for column, cells in matrix.by_column() if any(cell.agreement for cell in cells)]
     counts = [f"{count} {each}" for each in Conclusion if (count := total.conclusions.get(each))]
     compared = f"{pluralize(total.cases, 'result')} compared"

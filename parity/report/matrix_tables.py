@@ -34,7 +34,7 @@ from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_text, is_compared
 from parity.report.bench import slowest, speed_text
 from parity.report.matrix import class_counts
-from parity.report.model import Cell, CellState, KernelRow, Matrix, combine_agreements
+from parity.report.model import Cell, CellState, KernelRow, Matrix, total_agreement
 
 STYLES = {
     CellState.PASS: "green",
@@ -261,7 +261,6 @@ def _alone(cell: Cell) -> bool:
 def _sum(cells: Iterable[Cell]) -> Cell:
     """Merge cells with the same state."""
     each = list(cells)
-    agreements = [cell.agreement for cell in each if cell.agreement]
     sums = ("run", "passed", "beyond_observed", "unjudged", "unreferenced", "taken")
     return Cell(
         each[0].state,
@@ -270,7 +269,7 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         by=next((cell.by for cell in each if cell.by), ""),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
         divergences=sort_ids(d for cell in each for d in cell.divergences),
-        agreement=combine_agreements(agreements) if agreements else None,
+        agreement=total_agreement(each),
         allowed=any(cell.allowed for cell in each),
         measured=slowest([cell.measured for cell in each if cell.measured]),
         reached=joined_coverage(cell.reached for cell in each if cell.reached),

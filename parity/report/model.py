@@ -145,6 +145,12 @@ class Cell:
         return self.run - self.passed - sum(self.known.values())
 
 
+def total_agreement(cells: Iterable[Cell]) -> Agreement | None:
+    """Merge the agreements of cells; None if none was compared with CUDA."""
+    found = [cell.agreement for cell in cells if cell.agreement]
+    return combine_agreements(found) if found else None
+
+
 @dataclass(frozen=True)
 class KernelRow:
     """One kernel entry; ``cells`` are in the order of the matrix's columns."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.text import Text
 
 from parity.compare.arbitration import Conclusion
 from parity.engine.case_records import Column
 from parity.errors import pluralize
-from parity.model.divergences import sort_ids
 from parity.platform.version import __version__
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, is_compared
 from parity.report.matrix_tables import FAILURE_STYLE, STYLES
-from parity.report.model import Cell, CellState, KernelRow, Matrix, combine_agreements
+from parity.report.model import Cell, CellState, KernelRow, Matrix, total_agreement
 
 _WORDS = {
     CellState.NOT_JUDGED: "not judged",
@@ -41,19 +40,26 @@ _WRONG = {
 """The words for a module in which a vendor or the reference is wrong, most important first."""
 
 
+_States = tuple[Text, ...]
+"""The words of a column, from top to bottom."""
+
+
 def overview(matrix: Matrix, *, width: int | None = None) -> Text:
     """Return the head of the run, and the table of its modules. ``width`` limits the length of lines, in characters.
 
     If the table is too wide, targets with equal columns share a column.
     """
-    modules = [(name, list(rows)) for name, rows in itertools.groupby(matrix.rows, key=lambda row: row.module)]
-    separate = [(column,) for column in matrix.columns]
-    table = _table(matrix, modules, separate)
+    modules = {name: list(rows) for name, rows in itertools.groupby(matrix.rows, key=lambda row: row.module)}
+    states = {
+        column: tuple(_state([row.cells[i] for row in rows]) for rows in modules.values())
+        for i, column in enumerate(matrix.columns)
+    }
+    table = _table(matrix, modules, [([column], of) for column, of in states.items()])
     if width is not None and max(map(len, table.plain.split("\n"))) > width:
-        alike: dict[tuple[object, ...], list[Column]] = {}
-        for column, states in zip(matrix.columns, _states(modules), strict=True):
-            alike.setdefault((column.kind, *map(str, states)), []).append(column)
-        table = _table(matrix, modules, list(map(tuple, alike.values())))
+        alike: dict[tuple[str, ...], tuple[list[Column], _States]] = {}
+        for column, of in states.items():
+            alike.setdefault((column.kind, *map(str, of)), ([], of))[0].append(column)
+        table = _table(matrix, modules, list(alike.values()))
     return Text("\n\n").join([Text(_head(matrix)), table])
 
 
@@ -68,25 +74,19 @@ def _head(matrix: Matrix) -> str:
 
 
 def _table(
-    matrix: Matrix, modules: Sequence[tuple[str, Sequence[KernelRow]]], groups: Sequence[tuple[Column, ...]]
+    matrix: Matrix, modules: Mapping[str, Sequence[KernelRow]], columns: Sequence[tuple[Sequence[Column], _States]]
 ) -> Text:
-    where = {column: i for i, column in enumerate(matrix.columns)}
+    """Format the table; each item of ``columns`` has the targets that share a column, and its words."""
     compared = is_compared(matrix)
-    names = ["\n".join(column.label(matrix.columns) for column in group) for group in groups]
+    names = ["\n".join(column.label(matrix.columns) for column in group) for group, _ in columns]
     heads = ["module", "kernels", "cases", *names, *([AGREEMENT] if compared else [])]
     rows: list[list[tables.Cell]] = []
-    for module, kernels in modules:
+    for i, (module, kernels) in enumerate(modules.items()):
         cells = [cell for row in kernels for cell in row.cells]
         line: list[tables.Cell] = [module, f"{len(kernels):,}", f"{sum(cell.run for cell in cells):,}"]
-        line += [_state([row.cells[where[group[0]]] for row in kernels]) for group in groups]
+        line += [states[i] for _, states in columns]
         rows.append([*line, *([_against_cuda(cells)] if compared else [])])
     return tables.coloured(heads, rows, right=(1, 2))
-
-
-def _states(modules: Iterable[tuple[str, Sequence[KernelRow]]]) -> list[tuple[Text, ...]]:
-    """The words of each column, from top to bottom."""
-    lines = [[_state(cells) for cells in zip(*(row.cells for row in rows), strict=True)] for _, rows in modules]
-    return list(zip(*lines, strict=True))
 
 
 def _state(cells: Sequence[Cell]) -> Text:
@@ -101,15 +101,15 @@ def _state(cells: Sequence[Cell]) -> Text:
 
 def _against_cuda(cells: Iterable[Cell]) -> Text:
     """Describe how the results of a module agree with CUDA's; empty if none were compared."""
-    found = [cell.agreement for cell in cells if cell.agreement]
-    if not found:
+    total = total_agreement(cells)
+    if total is None:
         return Text("")
-    counts = combine_agreements(found).conclusions
+    counts = total.conclusions
     for conclusion, words in _WRONG.items():
         if counts.get(conclusion):
             return Text(words, FAILURE_STYLE)
-    if ids := sort_ids(name for each in found for name in each.divergences):
-        return Text(f"{Conclusion.RULES} ({', '.join(ids)})")
+    if total.divergences:
+        return Text(f"{Conclusion.RULES} ({', '.join(total.divergences)})")
     within = counts.get(Conclusion.RIGHT) or counts.get(Conclusion.CLOSE)
     return Text(Conclusion.RIGHT if within else Conclusion.SAME)
 
@@ -123,10 +123,9 @@ def _word(conclusion: Conclusion) -> str:
 
 def agreement_line(matrix: Matrix) -> str:
     """Return the number of results that were compared with CUDA, by agreement; empty if none were."""
-    found = [cell.agreement for cell in matrix.cells() if cell.agreement]
-    if not found:
+    total = total_agreement(matrix.cells())
+    if total is None:
         return ""
-    total = combine_agreements(found)
     counts = Counter[str]()
     for conclusion in Conclusion:
         counts[_word(conclusion)] += total.conclusions.get(conclusion, 0)

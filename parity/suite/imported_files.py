@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from parity.platform.cache import digest
+from parity.platform.cache import file_digest
 from parity.platform.files import is_file
 from parity.platform.version import PACKAGE
 
@@ -90,11 +90,3 @@ def _project_root(cases: Path) -> Path:
     return next(
         (each for each in folders if (each / "pyproject.toml").exists() or (each / ".git").exists()), folders[0]
     )
-
-
-def file_digest(path: Path) -> str:
-    """Return the digest of a file; empty if it cannot be read."""
-    try:
-        return digest(path.read_bytes())
-    except OSError:
-        return ""

@@ -127,9 +127,13 @@ def print_results(
         console.print(f"Report  {arguments.output / 'report.html'}    Details  {arguments.output / 'matrix.txt'}")
 
 
+def _has_failed(matrix: Matrix, strict: bool) -> bool:
+    return matrix.failed or bool(strict and matrix.undeclared)
+
+
 def _result(matrix: Matrix, strict: bool) -> tuple[str, str]:
     """The result of a run in one word, with its style."""
-    if matrix.failed or (strict and matrix.undeclared):
+    if _has_failed(matrix, strict):
         return "FAIL", FAILURE_STYLE
     if matrix.unjudged or not matrix.executed or not matrix.provenance.complete:
         return "INCOMPLETE", "bold yellow"
@@ -182,7 +186,7 @@ def exit_code(
         return INTERRUPTED
     if strict and matrix.undeclared:
         warn([f"--strict: no op calls the kernels that are listed for {', '.join(matrix.undeclared)}"])
-    if matrix.failed or (strict and matrix.undeclared):
+    if _has_failed(matrix, strict):
         warn(str(each) for each in (stopped, unwritten) if each)
         return 1
     if stopped or unwritten:

@@ -157,11 +157,11 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
     The docstring of a command's module is its help; the first line is its summary.
     """
-    formatter = _formatter()
+    formatter, summaries = _formatter(), {name: _summary(name) for name in commands()}
     found = _Parser(
         "parity",
         description="Find where your HIP port differs from its CUDA original, without an AMD GPU.",
-        epilog=_command_list(),
+        epilog=_command_list(summaries),
         formatter_class=formatter,
         allow_abbrev=False,
         add_help=False,
@@ -172,7 +172,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parsers = found.add_subparsers(metavar="COMMAND", required=True, prog=found.prog)
     for name in commands():
         command = parsers.add_parser(
-            name, help=_summary(name), formatter_class=formatter, allow_abbrev=False, add_help=False
+            name, help=summaries[name], formatter_class=formatter, allow_abbrev=False, add_help=False
         )
         if name in argv:  # import only what is needed
             module = importlib.import_module(f"parity.cli.{name.replace('-', '_')}")
@@ -184,12 +184,12 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     return found
 
 
-def _command_list() -> str:
+def _command_list(summaries: Mapping[str, str]) -> str:
     """The commands with their summaries, by group."""
-    width = max(map(len, commands()))
+    width = max(map(len, summaries))
     parts = []
     for group, names in GROUPS.items():
-        parts.append("\n".join([f"{group}:", *(f"  {name:<{width}}  {_summary(name)}" for name in names)]))
+        parts.append("\n".join([f"{group}:", *(f"  {name:<{width}}  {summaries[name]}" for name in names)]))
     return "\n\n".join([*parts, "parity COMMAND -h lists the options of a command, --help explains them."])
 
 

@@ -21,12 +21,12 @@ _NAME = re.compile(r"\b(?:[sva]\d+|ttmp\d+|m0|vcc(?:_hi)?|scc|flat_scratch_(?:lo
 _STATEMENT = re.compile(r"[;{}]")
 _WRITE = re.compile(rf"\s*({_NAME.pattern})(\[.*?\])? = (.*)", re.DOTALL)
 _SOURCE = re.compile(r"\s*const \w+ ([ab]) = (.*)", re.DOTALL)
-#: The sources that an instruction without modifiers copies.
 _COPIES = {
     **dict.fromkeys(("v_mov_b32", "v_mov_b64", "s_mov_b32", "s_mov_b64", "v_readfirstlane_b32"), "a"),
     **dict.fromkeys(("v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32"), "a"),
     **dict.fromkeys(("v_cndmask_b32", "s_cselect_b32", "s_cselect_b64"), "ab"),
 }
+"""The sources that an instruction without modifiers copies."""
 _EXCHANGES = ("v_readlane_b32", "v_writelane_b32", "v_swap_b32", "v_pk_mov_b32")
 """Copies that are not written as expressions of their sources."""
 FLAGS = ("vcc", "scc")

@@ -73,15 +73,7 @@ def order_operands(items: Sequence[Instruction | str]) -> tuple[Instruction | st
             if base in _EXCHANGED and words[-1:] == ["f64"]:
                 a, b = item.operands[1:3]
                 updated = item.operands[0] if i in conditional else ""
-                first, second = (
-                    _CONSTANT_RANK
-                    if _is_literal(x)
-                    else _UNKNOWN_RANK
-                    if x == updated
-                    else ranks.get(x.lstrip("-"), _UNKNOWN_RANK)
-                    for x in (a, b)
-                )
-                if first > second:
+                if _source_rank(a, updated, ranks) > _source_rank(b, updated, ranks):
                     if base == "sub":
                         b = _negated(b)
                         item = replace(item, mnemonic=".".join(("add", *words)))
@@ -123,6 +115,13 @@ def _conditional(items: Sequence[Instruction | str]) -> set[int]:
 
 
 _UNKNOWN_RANK, _MERGED_RANK, _SELECTED_RANK, _CONSTANT_RANK = (0, -1), 1, 2, (3, 0)
+
+
+def _source_rank(operand: str, updated: str, ranks: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """The rank of a source; ``updated`` is the register that a conditional update reads and writes."""
+    if _is_literal(operand):
+        return _CONSTANT_RANK
+    return _UNKNOWN_RANK if operand == updated else ranks.get(operand.lstrip("-"), _UNKNOWN_RANK)
 
 
 def _rank(item: Instruction, i: int, ranks: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
