@@ -1,14 +1,22 @@
 """``parity`` and ``python -m parity``."""
 
 import gc
+import signal
 import sys
 
+from parity.platform.signals import INTERRUPTS
 from parity.platform.supervision import run_supervised
+
+REPLACED = "exec"
+"""The command whose process becomes another program, and so does not return a result. It loads no case files."""
 
 
 def main() -> int:
     """Run parity with the arguments of the process; the exit code."""
-    return run_supervised(_run_command)
+    if sys.argv[1:2] != [REPLACED]:
+        return run_supervised(_run_command)
+    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    return _run_command()
 
 
 def _run_command() -> int:

@@ -37,6 +37,13 @@ def test_exec_runs_c_program(tmp_path):
     assert "0 bytes past the end of buffer 'allocation 2 of 16 bytes'" in ran.stderr
 
 
+@pytest.mark.parametrize("code", [0, 7])
+def test_exec_returns_exit_code_of_program(code):
+    command = [sys.executable, "-m", "parity", "exec", "--", "sh", "-c", f"exit {code}"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (code, "")
+
+
 def test_exec_prints_shell_environment(monkeypatch, capsys):
     monkeypatch.setenv("LD_LIBRARY_PATH", "/some/where")
     monkeypatch.setenv("ROCM_PATH", "/opt/rocm")
