@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -47,6 +48,15 @@ def test_run_of_broken_case_file_leaves_no_earlier_report(parity, mine, edit):
     edit(mine / "cases" / "leaky_relu.py", "import numpy", "import(numpy")
     assert parity("run", *TARGET, "--output", mine / "out").code == 2
     assert not reports(mine / "out")
+
+
+def test_case_file_changed_within_one_second_is_compiled_again(parity, mine, edit, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # PYTHONDONTWRITEBYTECODE
+    path = mine / "cases" / "leaky_relu.py"
+    for old, new, code in (("import numpy", "import numpy", 0), ("import numpy", "import(numpy", 2)):
+        edit(path, old, new)
+        os.utime(path, (1, 1))
+        assert parity("run", *TARGET, "--output", mine / "out").code == code
 
 
 def test_failed_option_reads_reports_before_their_removal(parity, mine, edit):
