@@ -81,14 +81,15 @@ def task_limit(plan: Plan, task: Task) -> float:
 
 
 def prepare(plan: Plan, suite: Suite, pool: Pool, progress: Progress) -> None:
-    """Translate all kernels in batches, which is cheaper than one at a time. Errors are ignored here and reappear
-    later.
+    """Translate all kernels for emulators in batches, which is cheaper than one at a time.
+
+    Devices load a module with its first launch. Errors are ignored here and reappear later.
     """
     kernels: dict[tuple[str, Column], list[str]] = {}
     for task in plan.tasks:
         entry = suite.entry(task)
         for column in task.columns:
-            code = plan.code.get((entry.op.module, column))
+            code = None if column.on_device else plan.code.get((entry.op.module, column))
             for symbol in map(code.symbol, entry.kernels) if code else ():
                 if code and symbol in code.kernels:
                     kernels.setdefault((entry.op.module, column), []).append(symbol)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator
@@ -18,6 +19,11 @@ from parity.engine.plan import Plan
 from parity.engine.processes import Processes
 from parity.runners import OpRunner, Runner, SupportsWorkerLimit, runner
 from parity.suite.loading import Suite
+
+CASES_PER_START = 400
+"""Number of cases that a GPU's worker executes while another one starts. With fewer left, another one is not worth it."""
+STARTS_AT_ONCE = 8
+"""Number of workers that open a GPU at the same time. The driver opens more of them one after the other."""
 
 PoolFactory = Callable[[Plan, int | None], AbstractContextManager[Pool]]
 """A function that creates the pool for a plan, with at most the given number of processes (None: its own default)."""
@@ -48,7 +54,9 @@ class RemoteWorkers(Protocol):
 def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[Processes]:
     """Start worker processes for a plan, and stop them at the end of the block or of this process."""
     with tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True) as scratch:
-        pool = Processes(jobs or default_jobs(plan), worker.start, [plan, Path(scratch)])
+        pool = Processes(
+            jobs or default_jobs(plan), worker.start, [plan, Path(scratch)], *(() if jobs else start_rule(plan))
+        )
         try:
             pool.start()
             yield pool
@@ -56,15 +64,26 @@ def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[Processes]:
             pool.stop()
 
 
+def start_rule(plan: Plan) -> tuple[int, int | None]:
+    """Return ``backlog`` and ``at_once`` of the ``Processes`` for a plan: workers that open a device start as needed."""
+    if not any(_device_limits(plan)):
+        return 0, None
+    cases = sum(len(task.columns) * (plan.examples if task.cases is None else len(task.cases)) for task in plan.tasks)
+    return math.ceil(CASES_PER_START * len(plan.tasks) / max(1, cases)), STARTS_AT_ONCE
+
+
 def default_jobs(plan: Plan) -> int:
-    """Return the number of workers for a plan: one per processor, limited by the work and by the devices of each
+    """Return the largest number of workers for a plan: one per processor, limited by the work and by the devices of each
     runner.
     """
-    limits = [processors(), max(1, sum(len(task.columns) for task in plan.tasks))]
+    return min(processors(), max(1, sum(len(task.columns) for task in plan.tasks)), *_device_limits(plan))
+
+
+def _device_limits(plan: Plan) -> Iterator[int]:
+    """Yield how many workers the devices of each runner of a plan serve."""
     for spec in dict.fromkeys(column.spec for column in plan.columns if column.on_device):
         if isinstance(found := runner(spec), SupportsWorkerLimit):
-            limits.append(found.max_workers([column.target for column in plan.columns if column.spec == spec]))
-    return min(limits)
+            yield found.max_workers([column.target for column in plan.columns if column.spec == spec])
 
 
 def processors() -> int:

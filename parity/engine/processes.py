@@ -52,7 +52,10 @@ class _PendingCall:
 
 @dataclass
 class _WorkerProcess:
-    """A process, its current call, and the deadline of that call. ``asked`` is set when the initializer was sent."""
+    """A process, its current call, and the deadline of that call.
+
+    ``asked`` is set when the initializer was sent, ``ready`` when it returned, and ``proven`` after the first call.
+    """
 
     process: ForkedProcess
     connection: Connection
@@ -60,18 +63,24 @@ class _WorkerProcess:
     deadline: float = 0.0
     asked: bool = False
     ready: bool = False
+    proven: bool = False
 
 
 @dataclass(eq=False)
 class Processes:
-    """A pool of ``count`` processes that each call ``initializer(*arguments)`` first.
+    """A pool of at most ``count`` processes that each call ``initializer(*arguments)`` first.
 
     The processes ignore Ctrl-C and SIGTERM, because the parent handles them, and end with the parent in any case.
+
+    Another process starts only while ``backlog`` calls wait for each running one, and while fewer than ``at_once``
+    processes (None: any number) have not finished their first call.
     """
 
     count: int
     initializer: Callable[..., None]
     arguments: Sequence[Any] = ()
+    backlog: int = 0
+    at_once: int | None = None
     _calls: deque[_PendingCall] = field(default_factory=deque, init=False)
     _problem: Exception | None = field(default=None, init=False)
     _stopping: bool = field(default=False, init=False)
@@ -139,14 +148,20 @@ class Processes:
                 _end(each)
 
     def _fill(self, processes: list[_WorkerProcess]) -> None:
-        """Start missing processes; lower ``count`` if the system refuses to start more."""
-        while len(processes) < self.count and not self._problem:
+        """Start the processes that the work needs; lower ``count`` if the system refuses to start more."""
+        while self._needs_another(processes) and not self._problem:
             try:
                 processes.append(_started())
             except OSError as error:
                 self.count = len(processes)
                 if not processes:
                     self._give_up(NotAvailable(f"worker processes cannot be started: {error.strerror}"))
+
+    def _needs_another(self, processes: Sequence[_WorkerProcess]) -> bool:
+        if not processes or len(processes) >= self.count:
+            return len(processes) < self.count
+        starting = sum(not each.proven for each in processes)
+        return starting < (self.at_once or self.count) and len(self._calls) >= self.backlog * len(processes)
 
     def _hand_out(self, processes: Sequence[_WorkerProcess]) -> None:
         for each in processes:
@@ -193,7 +208,7 @@ class Processes:
             return True
         value, error = _unpacked(message)
         if each.call:
-            call, each.call = each.call, None
+            call, each.call, each.proven = each.call, None, True
             call.future.set_exception(error) if error else call.future.set_result(value)
         elif error:
             self._give_up(error)

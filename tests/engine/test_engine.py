@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 
@@ -42,6 +44,22 @@ def test_default_jobs_is_limited_by_kernels_and_columns(suite, monkeypatch):
     assert pool.default_jobs(plan_for(suite, 1, 2, 3, columns=(FRAGILE, STEADY))) == 2
     monkeypatch.setattr(pool, "processors", lambda: 1)
     assert pool.default_jobs(plan_for(suite, 1, 2, 3, columns=(FRAGILE, STEADY))) == 1
+
+
+DEVICE = Column("gpus", "gfx1100", Evidence.HARDWARE, "amd", "gpus")
+
+
+@pytest.mark.parametrize(("devices", "most", "backlog"), [(1, 16, 8), (2, 32, 8)])
+def test_workers_of_gpus_start_as_work_remains(suite, installed, monkeypatch, devices, most, backlog):
+    limited = f"class Gpus(Negating):\n name = 'gpus'\n def max_workers(self, targets): return 16 * {devices}"
+    installed(f"gpus{devices}", NEGATING + limited, gpus="Gpus")
+    monkeypatch.setattr(pool, "processors", lambda: 64)
+    plan = plan_for(suite, *range(1, 51), columns=(DEVICE,))
+    plan = replace(plan, tasks=plan.tasks * 700)  # 700 kernels with 50 cases each
+    assert pool.default_jobs(plan) == most
+    assert pool.start_rule(plan) == (backlog, pool.STARTS_AT_ONCE)
+    emulated = plan_for(suite, 1, 2)
+    assert pool.start_rule(emulated) == (0, None)
 
 
 @pytest.mark.usefixtures("plugin")

@@ -68,6 +68,34 @@ def test_call_returns_value_or_raises_in_caller(started):
         bad.result(PATIENCE)
 
 
+@pytest.mark.parametrize(
+    ("backlog", "at_once", "waiting", "running", "proven", "expected"),
+    [
+        (0, None, 0, 0, 0, 6),  # all at once, without work
+        (2, None, 0, 0, 0, 1),  # the first needs no work
+        (2, None, 7, 0, 0, 4),  # 3 processes have 2 calls each
+        (2, 3, 99, 0, 0, 3),
+        (2, 3, 99, 3, 2, 5),  # only one is still starting
+        (2, 3, 99, 6, 6, 6),
+        (2, 3, 5, 3, 3, 3),  # too little is left for a fourth
+    ],
+)
+def test_process_starts_only_if_enough_calls_wait(monkeypatch, backlog, at_once, waiting, running, proven, expected):
+    monkeypatch.setattr(processes, "_started", lambda: processes._WorkerProcess(None, None))
+    pool = Processes(6, nothing, (), backlog, at_once)
+    for number in range(waiting):
+        pool.schedule(double, [number], seconds=PATIENCE)
+    found = [processes._WorkerProcess(None, None, proven=number < proven) for number in range(running)]
+    pool._fill(found)
+    assert len(found) == expected
+
+
+def test_additional_processes_start_while_calls_wait(started):
+    pool = started(3, nothing, (), 1, 1)
+    futures = [pool.schedule(double, [number], seconds=PATIENCE) for number in range(50)]
+    assert [future.result(PATIENCE) for future in futures] == [2 * number for number in range(50)]
+
+
 def test_crashed_or_hanging_process_affects_one_call(started):
     pool = started(1, nothing)
     calls = [(leave, 7), (die, signal.SIGKILL), (time.sleep, 3600), (double, 4)]
