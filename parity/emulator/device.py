@@ -24,7 +24,7 @@ from parity.emulator.printing import RECORD, messages
 from parity.emulator.programs import Executable, Kind, Programs
 from parity.emulator.runtime_headers import constants, structure
 from parity.emulator.stats import LaunchStats
-from parity.emulator.trace import TRACED_BYTES, Trace
+from parity.emulator.trace import TRACED, Trace
 from parity.emulator.variables import VARIABLES_BYTES, VariableMemory
 from parity.errors import UsageError, nearest
 from parity.model.code_object import CodeObject, Kernel
@@ -77,14 +77,15 @@ class Device:
     Args:
         checked: check each byte of each access. Unchecked devices are for benchmarks: they check only the bounds of the
             whole memory, and ``written`` is meaningless.
-        traced: also record who accessed each byte, to find data races and divergent barriers in the first 16 MiB of
-            memory and in LDS. That costs a few nanoseconds per access and lane, so traced devices execute threaded
-            code, which is quicker to compile and slower to run.
+        traced: also record who accessed each byte, to find data races and divergent barriers in 16 MiB of memory
+            around each multiple of 4 GiB, and in LDS. That costs a few nanoseconds per access and lane, so traced
+            devices execute threaded code, which is quicker to compile and slower to run.
         counted: count the executed instructions by class, with code that is compiled for that.
         shadow: execute shadow runs (``parity.emulator.amdgpu.shadow``): operations round up or down.
         instruction_budget: how many instructions a launch may execute.
         cache: where to keep translated and compiled kernels.
         capacity: the size of device memory, in bytes.
+        spread: place each allocation across another multiple of 4 GiB (``DeviceMemory``).
     """
 
     _language: Language
@@ -99,12 +100,13 @@ class Device:
         instruction_budget: int = 2_000_000_000,
         cache: Cache | None = None,
         capacity: int = 1 << 30,
+        spread: bool = True,
     ) -> None:
         self.instruction_budget = instruction_budget
         self._counted, self._traced, self._shadow = counted, traced, shadow
         kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
         self._programs = Programs(cache or Cache(default_root()), kind, self._language)
-        self._memory = memory = DeviceMemory(capacity)
+        self._memory = memory = DeviceMemory(capacity, spread=spread)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         self._logged = 0  # records before the last launch
         self._earlier = 0  # the ordinal of the last wavefront before the last launch
@@ -117,10 +119,11 @@ class Device:
         lds = variables + VARIABLES_BYTES
         self._variables = VariableMemory(memory, self._language, variables, lds)
         self._context = _Context(
-            data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=BASE, size=capacity,
+            data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=BASE, size=memory.size,
             checked=checked or traced, lds=lds, variables=variables, stacks=self._stacks.ctypes.data,
             mailbox=memory.reserve(_MAILBOX), log=self._log.ctypes.data, log_size=_LOGGED,
-            snapshot=self._registers.ctypes.data, trace_bytes=min(TRACED_BYTES, capacity) if traced else 0,
+            snapshot=self._registers.ctypes.data, trace_bytes=memory.slots * TRACED if traced else 0,
+            trace_before=memory.before,
         )  # fmt: skip
         tail = VARIABLES_BYTES + _LDS
         self._trace = Trace(self._context, tail, warps=self._language.warps) if traced else None
@@ -210,7 +213,7 @@ class Device:
     def accessed(self, allocation: Allocation) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Return, for each byte, whether the last launch read it, and whether it wrote it.
 
-        Requires a traced device, and an allocation in the first 16 MiB of memory.
+        Requires a traced device, and an allocation in traced memory.
         """
         assert self._trace is not None
         return self._trace.accessed(self._memory.span(allocation), self._earlier)

@@ -6,6 +6,7 @@ import bisect
 import ctypes
 import mmap
 import operator
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,10 @@ BASE = 0x7F40_0000_0000
 
 _WRITABLE: int = constants("memory.h")["WRITABLE"]
 _READABLE: int = constants("memory.h")["READABLE"]
+_TRACED: int = constants("memory.h")["TRACED"]
+_SLOT = 1 << 32
+_SLOTS = 17
+"""Multiples of 4 GiB in a spread memory: one for each of the first 16 allocations, and the first bytes."""
 _RED_ZONE = 256
 _ALIGNMENT = 256
 _NO_RESERVE = 0x4000
@@ -40,18 +45,42 @@ class Allocation:
 class DeviceMemory:
     """Address space for ``capacity`` bytes. The operating system provides pages when they are first accessed.
 
+    A spread memory places each of the first allocations across another multiple of 4 GiB, so that the upper halves of
+    addresses differ within a buffer and between buffers, even if buffers are small. Without address space for that,
+    and in a memory that is not spread, allocations follow each other.
+
     State of a byte (``enum ByteState``): 0 not allocated, 1 allocated and never written, 2 read-only, 3 written. The
     first ``system`` bytes hold the read-only data of a launch (arguments, dispatch packet). ``reserve`` takes bytes
     from the end.
     """
 
-    def __init__(self, capacity: int = 1 << 30, system: int = 1 << 16) -> None:
+    def __init__(self, capacity: int = 1 << 30, system: int = 1 << 16, *, spread: bool = True) -> None:
         self.capacity, self._system = capacity, system
-        self._maps = [_map(capacity) for _ in range(2)]
+        try:
+            self.slots = _SLOTS if spread else 1
+            self._maps = [_map((self.slots - 1) * _SLOT + capacity) for _ in range(2)]
+        except OSError:
+            if not spread:
+                raise
+            self.slots = 1
+            self._maps = [_map(capacity) for _ in range(2)]
         self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
+        self.size = self.data.size
         self.allocations: list[Allocation] = []  # sorted by address
         self._freed: dict[int, list[int]] = {}
-        self._top, self.end = system, capacity
+        self._bounds: list[list[int]] = []  # by slot: the first byte that may be in use, and the byte after the last
+        self._count = self._allocated = 0
+        self.end = self.size
+        self._forget()
+
+    @property
+    def before(self) -> int:
+        """The bytes in front of a multiple of 4 GiB that are traced, of ``TRACED`` bytes for each."""
+        return _TRACED // 2 if self.slots > 1 else 0
+
+    def _forget(self) -> None:
+        self._bounds = [[0, self._system], *([(i * _SLOT), i * _SLOT] for i in range(1, self.slots))]
+        self._count = self._allocated = 0
 
     def allocate(self, size: int, name: str) -> Allocation:
         """Allocate memory that nothing has written.
@@ -61,20 +90,34 @@ class DeviceMemory:
         """
         if again := self._freed.get(size):
             allocation = Allocation(name, BASE + again.pop(), size)
-            bisect.insort(self.allocations, allocation, key=_address)
-            self.state[self.span(allocation)] = _WRITABLE
-            return allocation
-        start = -(-(self._top + _RED_ZONE) // _ALIGNMENT) * _ALIGNMENT
-        if size < 0 or start + size + _RED_ZONE > self.end:
+        else:
+            allocation = Allocation(name, BASE + self._place(size, name), size)
+        bisect.insort(self.allocations, allocation, key=_address)
+        self.state[self.span(allocation)] = _WRITABLE
+        return allocation
+
+    def _place(self, size: int, name: str) -> int:
+        """Return the offset of a new allocation."""
+        first = self._count < self.slots - 1
+        bounds = self._bounds[self._count % (self.slots - 1) + 1 if self.slots > 1 else 0]
+        if first:
+            # Varies with the size and number of the allocation, that is, from case to case.
+            steps, draw = max(size - 1, 0) // _ALIGNMENT, zlib.crc32(f"{self._count} {size}".encode())
+            before = _ALIGNMENT * (1 + draw % steps if steps else draw % 2)
+            bounds[0] = bounds[1] = start = bounds[1] - min(before, self.before)
+        else:
+            start = -(-(bounds[1] + _RED_ZONE) // _ALIGNMENT) * _ALIGNMENT
+        needed = start - bounds[1] + size + _RED_ZONE
+        left = self.capacity - self._system - (self.size - self.end) - self._allocated
+        if size < 0 or needed > left:
             raise UsageError(
-                f"cannot allocate {size} bytes for {name!r}: {self.end - start} of {self.capacity} bytes of "
+                f"cannot allocate {size} bytes for {name!r}: {left} of {self.capacity} bytes of "
                 "emulated memory are left; free buffers with reset() or use a smaller case"
             )
-        self.state[start : start + size] = _WRITABLE
-        self._top = start + size
-        allocation = Allocation(name, BASE + start, size)
-        self.allocations.append(allocation)
-        return allocation
+        bounds[1] = start + size
+        self._allocated += needed - _RED_ZONE
+        self._count += 1
+        return start
 
     def free(self, allocation: Allocation) -> None:
         """Make memory inaccessible. Only an allocation of the same size reuses it, so the red zones remain.
@@ -89,8 +132,8 @@ class DeviceMemory:
 
     @property
     def used(self) -> int:
-        """The number of bytes up to the end of the last allocation."""
-        return self._top
+        """The largest distance of an allocated byte from a multiple of 4 GiB."""
+        return max(max(i * _SLOT - low, high - i * _SLOT) for i, (low, high) in enumerate(self._bounds))
 
     def span(self, allocation: Allocation) -> slice:
         """Return the slice of an allocation, or of a variable, in ``data`` and ``state``.
@@ -121,7 +164,7 @@ class DeviceMemory:
             UsageError: less memory is left.
         """
         start = (self.end - size - red_zone) // 256 * 256
-        if start < self._top:
+        if self.size - start > self.capacity - self._system - self._allocated:
             raise UsageError(f"cannot reserve {size} bytes: the emulated memory of {self.capacity} bytes is used up")
         self.end = start
         return BASE + start
@@ -150,13 +193,14 @@ class DeviceMemory:
 
     def reset(self) -> None:
         """Free all allocations, in time proportional to the used memory; returns many used pages to the system."""
-        used = self._top - self._system
-        if used > _CLEAR_LIMIT and hasattr(mmap, "MADV_DONTNEED"):
-            for m in self._maps:
-                m.madvise(mmap.MADV_DONTNEED, 0, -(-self._top // mmap.PAGESIZE) * mmap.PAGESIZE)
-        else:
-            ctypes.memset(self.state.ctypes.data, 0, self._top)
-        self._top = self._system
+        for low, high in self._bounds:
+            if high - low > _CLEAR_LIMIT and hasattr(mmap, "MADV_DONTNEED"):
+                page = low // mmap.PAGESIZE * mmap.PAGESIZE
+                for m in self._maps:
+                    m.madvise(mmap.MADV_DONTNEED, page, -(-(high - page) // mmap.PAGESIZE) * mmap.PAGESIZE)
+            else:
+                ctypes.memset(self.state.ctypes.data + low, 0, high - low)
+        self._forget()
         self.allocations.clear()
         self._freed.clear()
 

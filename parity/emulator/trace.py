@@ -9,8 +9,8 @@ import numpy as np
 from parity.emulator.memory import zeroed_pages
 from parity.emulator.runtime_headers import constants, structure
 
-TRACED_BYTES = 1 << 24
-"""Device memory that is traced: its first 16 MiB."""
+TRACED: int = constants("memory.h")["TRACED"]
+"""Device memory that is traced, around each multiple of 4 GiB."""
 
 _CELLS: tuple[int, ...] = constants("tracing.h")["CELLS"]
 _CELL = np.dtype(structure("tracing.h", "Cell"))
@@ -49,7 +49,9 @@ class Trace:
 
     def accessed(self, span: slice, since: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Return, for each byte, whether a wavefront after ordinal ``since`` read it, and whether one wrote it."""
-        largest = _CELLS[0]
+        largest, moved = _CELLS[0], span.start + self._context.trace_before
+        start = (moved >> 32) * TRACED + moved % (1 << 32)
+        span = slice(start, start + span.stop - span.start)
         first, last = span.start // largest, -(-span.stop // largest)
         found: np.ndarray[Any, np.dtype[np.bool_]] = np.zeros((2, (last - first) * largest), bool)
         cells = np.arange(first, last)

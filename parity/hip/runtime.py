@@ -70,6 +70,7 @@ class Runtime:
             instruction_budget=INSTRUCTIONS,
             cache=Cache(default_root() / "emulator"),
             capacity=CAPACITY,
+            spread=False,
         )
         self._base = self._device.allocate(0, "base").address
         self._live: dict[int, Allocation] = {}

@@ -91,6 +91,21 @@ def test_read_past_end_is_fault(device, code):
     assert device.written(b)[:256].all()
 
 
+@pytest.mark.parametrize("carry", ["v_add_co_ci_u32_e64", "s_addc_u32"])
+def test_lost_carry_into_upper_half_of_address_is_fault(device, code, carry):
+    """Each buffer of more than 256 bytes lies across a multiple of 4 GiB."""
+    body = function_bodies(code.listing, "reversed")[0].text
+    line = next(line for line in reversed(body.splitlines()) if line.startswith(f"\t{carry} "))
+    other = line.replace("add_co_ci", "sub_co_ci").replace("s_addc", "s_subb")
+    a, b = device.allocate(400, "x"), device.allocate(400, "y")
+    device.write(a, np.arange(100, dtype=np.int32))
+    module = changed(code, line, other)
+    with pytest.raises(MemoryFault):
+        device.launch(
+            module, "reversed", grid=(1, 1, 1), block=(128, 1, 1), args=pack(module.kernels["reversed"], [100, a, b])
+        )
+
+
 def test_read_of_unwritten_bytes_is_fault(device, code):
     a, b = device.allocate(400, "x"), device.allocate(400, "y")
     device.write(a, np.zeros(400, np.uint8), defined=np.arange(400) != 170)

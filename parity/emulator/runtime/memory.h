@@ -27,7 +27,7 @@ struct Context {
   u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32; 0: none
   u8 *stacks;                // STACK bytes for each wavefront of a workgroup
   Cell *trace[3];            // by level: accesses to the bytes below trace_bytes, then to the bytes from variables on; or null
-  u64 trace_bytes;
+  u64 trace_bytes, trace_before; // traced bytes: all, and how many in front of each multiple of 4 GiB
   u32 ordinal;               // of the last wavefront that ran on this device
   Group *running;
   const Program *program;    // what "threaded" executes
@@ -48,7 +48,7 @@ struct Context {
   u32 votes[2][3];           // at a barrier that counts votes: epoch, votes, and the first wavefront of the workgroup
   u32 *who[2];               // for words and for bytes, in the order of `trace`: which threads of a warp accessed them; or null (warps.cpp)
   u16 *wrote[2], *loaded[2]; // the instructions that did so
-  u64 used;                  // bytes that were ever allocated, from the base on
+  u64 used;                  // the largest distance of a byte that was ever allocated from a multiple of 4 GiB
   u32 phases;                // number of the last phase of a warp
 };
 // The budget is used up. Compiled code then gets all of the reserve; threaded code first checks for progress (threaded.cpp).
@@ -56,6 +56,13 @@ INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {
   left += c->reserve, c->reserve = 0;
   if (left >= 0) return 0;
   return c->fault = TIMEOUT, c->instruction = instruction, 1;
+}
+constexpr u64 TRACED = 16777216; // the traced bytes around each multiple of 4 GiB
+// The place of `n` bytes in the arrays that record accesses; beyond the arrays if they are not traced.
+INLINE u64 traced_place(const Context *c, u64 at, u64 n) {
+  if (at >= c->variables) return at - c->variables + c->trace_bytes;
+  const u64 x = at - c->base + c->trace_before, place = (x >> 32) * TRACED + (u32)x;
+  return (u32)x + n <= TRACED ? place : ~0ul >> 1;
 }
 INLINE bool in_scratch(const Context *c, u64 at) { return at - c->scratch < c->variables - c->scratch; }
 // Notes that an instruction uses the value of a register that nothing may have written: the value is the initial one.

@@ -38,12 +38,13 @@ struct Tracer { // of one instruction of the running wavefront
   Group *const g;
   Wave &w;
   Cell *const *const cells;
-  const u64 base, bytes, scratch, variables, lds;
+  const Context *const c;
+  const u64 bytes, scratch, variables, lds;
   const u32 earlier, mine, begin, waves, round, stale_in_lds;
   const bool atomic;
   const Access now;
   Tracer(Context *c, u32 instruction, bool atomic = false)
-      : g(c->running), w(g->wave[g->current]), cells(c->trace), base(c->base), bytes(c->trace_bytes), scratch(c->scratch),
+      : g(c->running), w(g->wave[g->current]), cells(c->trace), c(c), bytes(c->trace_bytes), scratch(c->scratch),
         variables(c->variables), lds(c->lds), earlier(g->earlier), mine(w.ordinal), begin(g->wave[0].ordinal), waves(g->waves),
         round(g->round), stale_in_lds(c->compares | g->atomics ? earlier : round - 1), atomic(atomic | (instruction & COHERENT) != 0),
         now{mine, (u16)w.epoch, number(instruction & ~COHERENT, this->atomic)} {}
@@ -60,7 +61,7 @@ struct Tracer { // of one instruction of the running wavefront
       cell.read[0] = now;
     }
   }
-  __attribute__((always_inline)) u64 place(u64 at) const { return at < variables ? at - base : at - variables + bytes; }
+  __attribute__((always_inline)) u64 place(u64 at, u64 n) const { return traced_place(c, at, n); }
   // Records an access to a cell unless it may conflict; returns whether it was recorded.
   template <bool WRITES> __attribute__((always_inline)) bool recorded(Cell &cell, bool in_lds) const {
     if (conflicts(cell.write, in_lds) || (!WRITES && atomic && cell.write.instruction & ATOMIC)) return false;
@@ -71,7 +72,7 @@ struct Tracer { // of one instruction of the running wavefront
   // Fast path for a word of a cell that has parts already, for example if each lane has its own row.
   template <bool WRITES> __attribute__((always_inline)) bool word_recorded(u64 at) const {
     const bool in_lds = at >= lds;
-    const u64 from = place(at);
+    const u64 from = place(at, 4);
     if (from % 4 || (at < variables && (from + 4 > bytes | at + 4 > scratch))) return false;
     const u32 stale = in_lds ? stale_in_lds : earlier;
     Cell &whole = cells[0][from / CELLS[0]], &cell = cells[1][from / CELLS[1]];
@@ -83,7 +84,7 @@ struct Tracer { // of one instruction of the running wavefront
   // Fast path for consecutive bytes that nobody else accessed in a conflicting way, which most accesses are.
   template <bool WRITES> __attribute__((always_inline)) bool block_recorded(u64 at, u64 n) const {
     const bool in_lds = at >= lds;
-    const u64 from = place(at);
+    const u64 from = place(at, n);
     if (at < variables && (from + n > bytes | at + n > scratch)) return false;
     return !any_cell<0>(cells, from, from + n, round, in_lds ? stale_in_lds : earlier,
                         [&](Cell &cell, u64) __attribute__((always_inline)) { return !recorded<WRITES>(cell, in_lds); });
@@ -100,7 +101,7 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
   instruction &= ~COHERENT;
   const bool in_lds = at >= c->lds;
   g->atomics |= in_lds & atomic & writes;
-  const u64 from = t.place(at);
+  const u64 from = t.place(at, bytes);
   if (at < c->variables && from + bytes > c->trace_bytes) return 0;
   auto one = [&](Cell &cell, u64 place) {
     if (compares) {

@@ -16,11 +16,13 @@ enum { NOBODY, SEVERAL = LANES + 1, MIXED, APART = CODES };
 constexpr u32 WORDS = 0, BYTES = 1, PARTED = APART << CODE | APART;
 
 static void forget(Context *c) {
-  const u64 parts[][2] = {{0, c->used < c->trace_bytes ? c->used : c->trace_bytes}, {c->trace_bytes, c->size - (c->variables - c->base)}};
-  for (const auto &[from, bytes] : parts) {
+  const u64 before = c->trace_before, low = before < c->used ? 0 : before - c->used, high = before + c->used;
+  auto clear = [&](u64 from, u64 bytes) {
     memset(c->who[WORDS] + from / 4, 0, bytes);
     memset(c->who[BYTES] + from, 0, 4 * bytes);
-  }
+  };
+  for (u64 at = 0; at < c->trace_bytes; at += TRACED) clear(at + low, (high < TRACED ? high : TRACED) - low);
+  clear(c->trace_bytes, c->size - (c->variables - c->base));
 }
 // A launch checks the first phases of the first warp, one of 8 of the first phases of other warps, and one of 64 later
 // phases: warps mostly execute the same code, again and again (multiplicative hashing spreads the samples; Knuth, 6.4).
@@ -49,8 +51,8 @@ struct Accesses { // of one instruction
   const bool atomic;
   Accesses(Context *c, u32 instruction, bool atomic)
       : c(c), now(c->running->wave[c->running->current].phase << PHASE), number((u16)((instruction & (ATOMIC - 1)) | (atomic ? ATOMIC : 0))), atomic(atomic) {}
-  u64 place(u64 at) const { return at < c->variables ? at - c->base : at - c->variables + c->trace_bytes; }
-  bool kept(u64 at, u64 n) const { return at >= c->variables || (at + n <= c->scratch && at - c->base + n <= c->trace_bytes); }
+  u64 place(u64 at) const { return traced_place(c, at, 0); }
+  bool kept(u64 at, u64 n) const { return at >= c->variables || (at + n <= c->scratch && traced_place(c, at, n) + n <= c->trace_bytes); }
   // The codes of a unit in this phase; 0 if nothing has accessed it.
   u32 known(u32 kind, u64 unit) const {
     const u32 e = c->who[kind][unit];
@@ -245,8 +247,9 @@ template <bool WRITES> static u32 accessed(Context *c, Mask exec, Mask lanes, co
   const u64 one = at[first(lanes)];
   if (in_scratch(c, one)) // each thread has its own
     return mask(bools(at.vector() - c->scratch >= c->variables - c->scratch)) & lanes ? check<WRITES>(c, exec, lanes, at, bytes, instruction, same) : 0;
-  const u64 from = one < c->variables ? c->base : c->variables;
-  const u64 size = one >= c->variables ? c->size - (from - c->base) : c->trace_bytes < c->scratch - c->base ? c->trace_bytes : c->scratch - c->base;
+  const u64 before = c->trace_before, around = ((one - c->base + before) >> 32 << 32) + c->base - before; // where the traced part begins
+  const u64 from = one < c->variables ? around : c->variables;
+  const u64 size = one >= c->variables ? c->size - (from - c->base) : TRACED < c->scratch - from ? TRACED : c->scratch - from;
   const V<u64> offset = at.vector() - from;
   const V<u32> place = lo32(offset), places = sel(unmask(lanes), place, all((u32)(one - from)));
   const u32 low = __builtin_reduce_min(places), high = __builtin_reduce_max(places) + bytes;
