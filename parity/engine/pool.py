@@ -21,7 +21,7 @@ from parity.runners import OpRunner, Runner, SupportsWorkerLimit, runner
 from parity.suite.loading import Suite
 
 CASES_PER_START = 400
-"""Number of cases that a GPU's worker executes while another one starts. With fewer left, another one is not worth it."""
+"""Number of cases that must wait for each worker of a GPU before another one starts."""
 STARTS_AT_ONCE = 8
 """Number of workers that open a GPU at the same time. The driver opens more of them one after the other."""
 
@@ -73,9 +73,7 @@ def start_rule(plan: Plan) -> tuple[int, int | None]:
 
 
 def default_jobs(plan: Plan) -> int:
-    """Return the largest number of workers for a plan: one per processor, limited by the work and by the devices of each
-    runner.
-    """
+    """Return the largest number of workers: one per processor, limited by the work and by the devices of each runner."""
     return min(processors(), max(1, sum(len(task.columns) for task in plan.tasks)), *_device_limits(plan))
 
 
