@@ -65,7 +65,7 @@ def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[Processes]:
 
 
 def start_rule(plan: Plan) -> tuple[int, int | None]:
-    """Return ``backlog`` and ``at_once`` of the ``Processes`` for a plan: workers that open a device start as needed."""
+    """Return ``backlog`` and ``at_once`` of the ``Processes`` for a plan; they start workers of GPUs as needed."""
     if not any(_device_limits(plan)):
         return 0, None
     cases = sum(len(task.columns) * (plan.examples if task.cases is None else len(task.cases)) for task in plan.tasks)
@@ -73,7 +73,7 @@ def start_rule(plan: Plan) -> tuple[int, int | None]:
 
 
 def default_jobs(plan: Plan) -> int:
-    """Return the largest number of workers: one per processor, limited by the work and by the devices of each runner."""
+    """Return the largest number of workers: one per processor, limited by the work and by the devices of runners."""
     return min(processors(), max(1, sum(len(task.columns) for task in plan.tasks)), *_device_limits(plan))
 
 

@@ -30,6 +30,14 @@ print(*sample(op.cases(("f32",)), 5, 40), sep="\\n")
 """
 
 
+def test_drawing_after_freezing_objects_does_not_warn():
+    program = (
+        "import gc, hypothesis, hypothesis.core; gc.freeze(); from hypothesis import strategies as st; "
+        "from parity.data.sampling import sample; sample(st.integers(0, 9), 0, 3)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, cwd=ROOT)
+
+
 def draws(tmp_path: Path, extra: str) -> str:
     program = tmp_path / "draws.py"
     program.write_text(PROGRAM.format(extra=extra, root=str(ROOT)))
