@@ -16,7 +16,7 @@ from pathlib import Path
 from parity.application.merging import merge, merge_recordings
 from parity.application.stored_results import RECORD
 from parity.cli.shared.inputs import load_suite
-from parity.cli.shared.outputs import exit_code, print_results, try_write_reports
+from parity.cli.shared.outputs import outcome, print_results, try_write_reports
 from parity.cli.shared.terminal import output, warn
 from parity.errors import UsageError, pluralize
 from parity.report.folder import REPORTS, output_folder, remove_files
@@ -48,5 +48,7 @@ def _merge_folders(arguments: argparse.Namespace, folders: Sequence[Path]) -> in
     merged.write_record(arguments.output / RECORD)
     matrix = merged.matrix
     unwritten = try_write_reports(arguments.output, matrix, merged.records, merged.reproduction, merged.suite)
-    print_results(arguments, merged.suite, matrix, merged.records, merged.reproduction, unwritten)
-    return exit_code(matrix, merged.known.mistakes, merged.problems, None, unwritten)
+    mistakes = (*merged.suite.problems, *merged.known.mistakes)
+    result = outcome(matrix, mistakes, merged.problems, None, unwritten)
+    print_results(arguments, merged.suite, matrix, merged.records, merged.reproduction, result)
+    return result.finish()

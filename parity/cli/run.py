@@ -35,7 +35,7 @@ from parity.build.result import Built
 from parity.cli.shared.inputs import EarlierRun, apply_shard, connect_cluster, select, select_failed
 from parity.cli.shared.outputs import (
     annotate_github,
-    exit_code,
+    outcome,
     print_results,
     reproduction_command,
     try_write_reports,
@@ -96,12 +96,14 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earli
         arguments.output, matrix, records, reproduction, run.suite, lambda: _history(arguments, results)
     )
     line = _build_line(results.built) if results.built else ""
-    print_results(arguments, run.suite, matrix, records, reproduction, unwritten, line)
+    mistakes = (*run.suite.problems, *run.known.mistakes)
+    result = outcome(matrix, mistakes, run.columns.problems, results.stopped, unwritten, arguments.strict)
+    print_results(arguments, run.suite, matrix, records, reproduction, result, line)
     annotate_github(arguments, run.suite, matrix, records, reproduction)
     if unwritten is None:
         write_shard_file(arguments.output, results, reproduction)
     warn(results.notes)
-    return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten, arguments.strict)
+    return result.finish()
 
 
 def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, Any]:

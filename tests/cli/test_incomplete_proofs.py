@@ -61,3 +61,20 @@ def test_run_of_selection_names_only_kernels_of_its_modules(parity, mine, incomp
 
 def test_strict_run_of_declared_kernels_passes(parity, mine):
     assert parity("run", *TARGET, "--examples", "1", "--strict").code == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "options", "code"),
+    [
+        ("unused.py", "", ("--target", "gfx1100,sm_90", "--runner", "emulated", "--runner", "cuda"), 3),
+        ("known-issues.toml", "[[issue]]\n", TARGET, 2),
+        ("cases/other.py", "1 / 0\n", TARGET, 2),
+    ],
+)
+def test_word_of_result_follows_from_exit_code(parity, mine, monkeypatch, file, text, options, code):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert "\nPASS  1 kernel," in parity("run", *TARGET, "--examples", "1").out
+    (mine / file).write_text(text)
+    result = parity("run", *options, "--examples", "1")
+    assert result.code == code
+    assert "\nINCOMPLETE  1 kernel," in result.out and "PASS  " not in result.out, result.out + result.err

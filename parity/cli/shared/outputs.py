@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from parity.platform.serialization import plain
 from parity.platform.signals import INTERRUPTED
 from parity.report.document import MatrixFile, document
 from parity.report.failures import Reproduction, failure_text, kernel_file, shown_failures
-from parity.report.folder import write_reports
+from parity.report.folder import PAGE, write_reports
 from parity.report.github import github_annotations
 from parity.report.history import add_summary, history_content, read_history, summarize_run
 from parity.report.html.excerpts import SourceFolders
@@ -96,7 +97,7 @@ def print_results(
     matrix: Matrix,
     records: Sequence[CaseRecord],
     reproduction: Reproduction,
-    unwritten: ParityError | None,
+    result: Outcome,
     built: str = "",
 ) -> None:
     """Print the failures and the matrix, or with ``--json`` only JSON. ``built`` is a line about the build."""
@@ -119,25 +120,12 @@ def print_results(
     if built and not arguments.quiet:
         console.print(built)
     console.print()
-    word, style = _result(matrix, getattr(arguments, "strict", False))
+    word, style = result.word
     console.print(f"{word}  {summary(matrix)}", style=style)
     if compared := agreement_line(matrix):
         console.print(f"{'':{len(word)}}  {compared}")
-    if not unwritten:
+    if (arguments.output / PAGE).exists():
         console.print(f"Report  {arguments.output / 'report.html'}    Details  {arguments.output / 'matrix.txt'}")
-
-
-def _has_failed(matrix: Matrix, strict: bool) -> bool:
-    return matrix.failed or bool(strict and matrix.undeclared)
-
-
-def _result(matrix: Matrix, strict: bool) -> tuple[str, str]:
-    """The result of a run in one word, with its style."""
-    if _has_failed(matrix, strict):
-        return "FAIL", FAILURE_STYLE
-    if matrix.unjudged or not matrix.executed or not matrix.provenance.complete:
-        return "INCOMPLETE", "bold yellow"
-    return "PASS", "bold green"
 
 
 def annotate_github(
@@ -163,43 +151,68 @@ def annotate_github(
             warn([f"cannot write the summary {file}: {error.strerror}"])
 
 
-def exit_code(
+@dataclass(frozen=True)
+class Outcome:
+    """The exit code of a run, or of several merged runs, and the messages that explain it."""
+
+    code: int
+    notes: tuple[str, ...] = ()
+    error: ParityError | None = None
+
+    @property
+    def word(self) -> tuple[str, str]:
+        """The outcome in one word, with its style."""
+        return {0: ("PASS", "bold green"), 1: ("FAIL", FAILURE_STYLE)}.get(self.code, ("INCOMPLETE", "bold yellow"))
+
+    def finish(self) -> int:
+        """Print the notes, and return the exit code.
+
+        Raises:
+            ParityError: nothing failed, but the run does not prove everything.
+        """
+        warn(self.notes)
+        if self.error:
+            raise self.error
+        return self.code
+
+
+def outcome(
     matrix: Matrix,
     mistakes: Sequence[str],
     problems: Sequence[str],
-    stopped: KeyboardInterrupt | NotAvailable | None = None,
+    stopped: KeyboardInterrupt | ParityError | None = None,
     unwritten: ParityError | None = None,
     strict: bool = False,
-) -> int:
-    """Return the exit code of a run, or of several merged runs.
+) -> Outcome:
+    """Decide the outcome of a run, or of several merged runs.
 
-    ``mistakes`` are errors in the file of known issues, ``problems`` are runners that could not work, ``stopped`` is
-    the exception that ended the run early, and ``unwritten`` is the error that prevented the reports. A ``strict`` run
-    fails if kernels have no op.
+    ``mistakes`` are errors in the suite and in the file of known issues, ``problems`` are runners that could not work,
+    ``stopped`` is the exception that ended the run early, and ``unwritten`` is the error that prevented the reports. A
+    ``strict`` run fails if kernels have no op.
 
     Raises:
-        NotAvailable, UsageError: nothing failed, but the run does not prove everything.
+        UsageError: a case file replaces code that decides verdicts.
     """
     check_integrity()
     if isinstance(stopped, KeyboardInterrupt):
-        warn([str(unwritten)] if unwritten else [])
-        return INTERRUPTED
+        return Outcome(INTERRUPTED, (str(unwritten),) if unwritten else ())
+    notes = []
     if strict and matrix.undeclared:
-        warn([f"--strict: no op calls the kernels that are listed for {', '.join(matrix.undeclared)}"])
-    if _has_failed(matrix, strict):
-        warn(str(each) for each in (stopped, unwritten) if each)
-        return 1
-    if stopped or unwritten:
-        raise stopped or unwritten or AssertionError
-    if matrix.unjudged:
-        raise NotAvailable(f"{matrix.unjudged} of {matrix.executed + matrix.unjudged} cases were not judged")
-    if not matrix.executed:
-        raise NotAvailable("nothing was run: no case could be executed")
-    if mistakes:
-        raise UsageError(f"everything else passed, but {mistakes[0]}")
-    if problems:
-        raise NotAvailable("not everything was run: " + "; ".join(problems))
-    return 0
+        notes.append(f"--strict: no op calls the kernels that are listed for {', '.join(matrix.undeclared)}")
+    if matrix.failed or notes:
+        return Outcome(1, (*notes, *(str(each) for each in (stopped, unwritten) if each)))
+    error = stopped or unwritten
+    if error:
+        pass
+    elif matrix.unjudged:
+        error = NotAvailable(f"{matrix.unjudged} of {matrix.executed + matrix.unjudged} cases were not judged")
+    elif not matrix.executed:
+        error = NotAvailable("nothing was run: no case could be executed")
+    elif mistakes:
+        error = UsageError(f"everything else passed, but {mistakes[0]}")
+    elif problems:
+        error = NotAvailable("not everything was run: " + "; ".join(problems))
+    return Outcome(error.exit_code if error else 0, error=error)
 
 
 def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
