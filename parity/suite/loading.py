@@ -273,8 +273,7 @@ def _import_case_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     importlib.invalidate_caches()
     try:
-        # Standard output is for results.
-        with recording(path.parent) as files, contextlib.redirect_stdout(sys.stderr), _refusing_exit(), time_limit():
+        with recording(path.parent) as files, _own_streams(), _refusing_exit(), time_limit():
             spec.loader.exec_module(module)
     except SyntaxError as error:
         raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error
@@ -288,6 +287,13 @@ def _import_case_file(path: Path) -> ModuleType:
         raise UsageError(f"{where}: {type(error).__name__}: {error}{_nearest_keyword(error)}") from error
     module.__dict__.update(__parity_source__=(path.resolve(), content), __parity_files__=files)
     return module
+
+
+@contextlib.contextmanager
+def _own_streams() -> Iterator[None]:
+    """Let prints go to standard error, because standard output is for results, and restore replaced streams."""
+    with contextlib.redirect_stdout(sys.stderr), contextlib.redirect_stderr(sys.stderr):
+        yield
 
 
 @contextlib.contextmanager

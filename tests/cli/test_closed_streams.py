@@ -61,3 +61,11 @@ def test_exit_handler_of_case_file_neither_prints_nor_decides(mine):
         file.write("import atexit, os\natexit.register(os._exit, 0)\n")
     done = shell(f"{PARITY} list nothing")
     assert done.returncode == 2 and "names no op" in done.stderr and "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("text", ["sys.stderr = None", "sys.stdout = None", "sys.stdout = sys.stderr = open('x', 'w')"])
+def test_streams_that_case_file_replaces_are_restored(mine, text):
+    with (mine / "cases" / "leaky_relu.py").open("a") as file:
+        file.write(f"import sys; {text}\n")
+    done = shell(f"{PARITY} list; {PARITY} list nothing")
+    assert done.returncode == 2 and "leaky_relu" in done.stdout and "names no op" in done.stderr
