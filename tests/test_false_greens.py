@@ -175,7 +175,8 @@ ATTEMPTS = {
     "cases-only-empty": Attempt(WRONG + declared("choices={'numel': (0,)}"), 2),
     "cases-where-empty": Attempt(WRONG + declared("shapes='x: n; out: n', where='n == 0'"), 3, "compared"),
     "cases-choices-empty": Attempt(WRONG + declared("shapes='x: n; out: n', choices={'n': (0,)}"), 3, "compared"),
-    "cases-where-never-true": Attempt(WRONG + declared("shapes='x: n; out: n', where='n < 0'"), 1, "no drawn case"),
+    "cases-where-never-true": Attempt(WRONG + declared("shapes='x: n; out: n', where='n < 0'"), 2, "no drawn case"),
+    "cases-negative-shape": Attempt(WRONG + declared("shape=lambda *a, **k: (-1,)"), 2, "leaky_relu.py:15: op"),
     "cases-where-excludes-failures": Attempt(
         writing_if("i < n && n <= 8") + declared("shapes='x: n; out: n', where='n <= 8', choices={'n': (1, 8)}"),
         0,

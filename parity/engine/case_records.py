@@ -16,6 +16,8 @@ from parity.suite.selection import EntryName
 
 COMPILE_ERROR = "compile error"
 """The failure class of a kernel that does not compile."""
+DECLARATION = "wrong declaration"
+"""The failure class of a case that the declaration of its op keeps from being launched."""
 
 NOT_RECORDED = Verdict(Status.UNSUPPORTED, "not recorded")
 """The verdict on a kernel for which a recording has none of the requested cases."""

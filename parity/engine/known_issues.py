@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from parity.compare.verdict import Verdict, general_class
-from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Column, Task, add_cases
+from parity.engine.case_records import COMPILE_ERROR, DECLARATION, CaseRecord, Column, Task, add_cases
 from parity.errors import UsageError, display_path, nearest
 from parity.platform.files import read_text
 from parity.platform.serialization import SchemaError, checked
@@ -47,7 +47,7 @@ from parity.suite.loading import Suite
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-SIGNATURE = {"value": "ulps", "error": "says", "crash": "says", COMPILE_ERROR: "says"}
+SIGNATURE = {"value": "ulps", "error": "says", "crash": "says", COMPILE_ERROR: "says", DECLARATION: "says"}
 """The key that a signature must have in addition to a class that alone would hide different failures."""
 _FURTHEST = 2.0**64
 """The largest distance of two numbers of 64 bits."""

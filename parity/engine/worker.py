@@ -13,14 +13,14 @@ from pathlib import Path
 from parity.build.modules import HelpfulPort, helpful_port
 from parity.compare.arbitration import Conclusion, SideResult
 from parity.compare.verdict import Status, Verdict
-from parity.engine.case_records import CaseRecord, Column, CrossVendorComparison, Task
+from parity.engine.case_records import DECLARATION, CaseRecord, Column, CrossVendorComparison, Task
 from parity.engine.cross_vendor import compare_vendors
 from parity.engine.diagnosis import diagnose
 from parity.engine.judging import CheckedCase, Implementation, judge, not_judged_verdict, verdict_on_output
 from parity.engine.plan import Plan
 from parity.engine.sensitivity import Sensitivity
 from parity.engine.shrinking import ShrinkSettings, minimize
-from parity.errors import DeviceLost, ParityError
+from parity.errors import DeviceLost, ParityError, UsageError
 from parity.model.case import Case
 from parity.op import Call, Entry
 from parity.platform.integrity import check_integrity
@@ -102,7 +102,8 @@ class Worker:
             drawn = self.plan.draw(self.suite, task)
             about = entry.op.divergences(entry.dtypes)
         except Exception as error:  # a bug in the op's declaration affects only this op
-            return [self._mark(CaseRecord.of(entry, column, "", _error_verdict(error))) for column in task.columns]
+            verdict = _declaration_verdict(error)
+            return [self._mark(CaseRecord.of(entry, column, "", verdict)) for column in task.columns]
         records = self.perform(task, entry, drawn)
         return [replace(each, divergence=about[each.case]) if each.case in about else each for each in records]
 
@@ -139,7 +140,8 @@ class Worker:
             call = entry.op.call(case)
         except Exception as error:  # a bug in the op's declaration or in parity affects only this case
             for column in columns:
-                records[column].append(self._mark(CaseRecord.of(entry, column, text, _error_verdict(error), title)))
+                record = CaseRecord.of(entry, column, text, _declaration_verdict(error), title)
+                records[column].append(self._mark(record))
             return
         checked = self.on_all(entry, columns, case, call, {column: not records[column] for column in columns})
         against = _compare_sides(call, checked)
@@ -313,6 +315,13 @@ def _compare_sides(call: Call, checked: Mapping[Column, CheckedCase]) -> dict[Co
 def _reference(call: Call, name: str) -> Expected:
     assert call.references is not None
     return call.references()[name]
+
+
+def _declaration_verdict(error: Exception) -> Verdict:
+    """Return the verdict for an error before anything was launched: only the declaration can be wrong."""
+    verdict = _error_verdict(error)
+    is_usage = verdict.status is Status.ERROR and isinstance(error, UsageError)
+    return replace(verdict, kind=DECLARATION) if is_usage else verdict
 
 
 def _error_verdict(error: Exception) -> Verdict:

@@ -135,8 +135,11 @@ class Cache:
     def _sound(self, key: str) -> Path | None:
         """Return the folder of an intact entry, or None. Removes a damaged entry, with a warning."""
         folder = self.folder(key)
-        if not folder.is_dir():
-            return None
+        try:
+            if not folder.is_dir():
+                return None
+        except OSError as error:
+            raise self._unwritable(error) from error
         if base := self._base:
             mark_used(base, folder)
             if not folder.is_dir():

@@ -91,11 +91,12 @@ def kernels_of(text: str, with_bodies: bool = False) -> tuple[str, ...]:
 
 def launches(node: tree_sitter.Node, into_lambdas: bool = True) -> Iterator[tree_sitter.Node]:
     """Yield the functions that the ``<<<...>>>`` launches in a piece of code call."""
-    for child in node.children:
-        if child.type == "kernel_call_syntax" and (function := node.child_by_field_name("function")):
+    for each in descendants(
+        node, ("kernel_call_syntax",) if into_lambdas else ("kernel_call_syntax", "lambda_expression")
+    ):
+        call = each.parent if each.type == "kernel_call_syntax" else None
+        if call and (function := call.child_by_field_name("function")):
             yield function
-        elif into_lambdas or child.type != "lambda_expression":
-            yield from launches(child, into_lambdas)
 
 
 def launched(text: str, start: int, end: int) -> Iterator[Instantiation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import tree_sitter
@@ -131,11 +131,16 @@ def source_of(node: tree_sitter.Node) -> str:
     return decode(node.text)
 
 
-def descendants(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """Yield all nodes below a node, parents before their children."""
-    for child in node.children:
-        yield child
-        yield from descendants(child)
+def descendants(node: tree_sitter.Node, leaves: Collection[str] = ()) -> Iterator[tree_sitter.Node]:
+    """Yield all nodes below a node, parents before their children, but none below nodes of the types ``leaves``.
+
+    Sources nest deeper than Python calls.
+    """
+    waiting = node.children[::-1]
+    while waiting:
+        yield (found := waiting.pop())
+        if found.type not in leaves:
+            waiting += found.children[::-1]
 
 
 def ancestors(node: tree_sitter.Node | None) -> Iterator[tree_sitter.Node]:

@@ -107,6 +107,10 @@ class Source:
         return Path(os.path.relpath(path, self.folder)).as_posix()
 
 
+_LONGEST = 180
+"""Bytes in the name of a source. File systems allow 255, and compilers add up to 60 in the names of their files."""
+
+
 def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: Path | None = None) -> dict[str, Path]:
     """Return the source of each module in ``folder``, or of the given modules, in alphabetical order.
 
@@ -115,7 +119,7 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: 
     below ``ported`` belong to the other side.
 
     Raises:
-        UsageError: The folder does not exist or holds no source, or a module is not in it.
+        UsageError: The folder does not exist or holds no source, a name is too long, or a module is not in it.
     """
     if not folder.is_dir():
         raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
@@ -134,6 +138,8 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: 
         raise UsageError(
             f"the kernels folder {folder} holds no .cu or .hip file, and no code object; a module is one .cu file"
         )
+    if long := next((path for path in found.values() if len(os.fsencode(path.name)) > _LONGEST), None):
+        raise UsageError(f"rename {long}: compilers lengthen the names of sources, which may have {_LONGEST} bytes")
     if modules is None:
         return found
     wanted = tuple(modules)

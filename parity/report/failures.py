@@ -13,7 +13,7 @@ from typing import Any
 
 from parity.compare.arbitration import Conclusion
 from parity.compare.verdict import Status
-from parity.engine.case_records import CaseRecord
+from parity.engine.case_records import DECLARATION, CaseRecord
 from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences
 from parity.porting import LITERAL, chosen_hipifier, find_ported
@@ -24,7 +24,7 @@ from parity.suite.options import DEFAULT_RUNNER, as_arguments
 SHOWN_PER_KERNEL = 2
 KERNELS_NAMED = 8
 """Kernels that did not compile to list by name."""
-MISSING, MISFIT = "missing kernel", "error"
+MISFITS = ("missing kernel", "error", DECLARATION)
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ def failure_lines(
     lines += [("because", verdict.detail.rstrip()), ("printed", small.printed.rstrip())]
     own = _and(list(dict.fromkeys(each.target for each in failure.records if each.where.side == record.where.side)))
     lines.append(("who", _who(record, small, own)))
-    misfit = failure_class(record) in (MISSING, MISFIT) or _both_fail(record)
+    misfit = failure_class(record) in MISFITS or _both_fail(record)
     guessed = f", where parity init guessed {_and(guesses)}: compare them with the host's launch" if guesses else ""
     place = f"{declared}{guessed}" if declared and (misfit or guesses) else ""
     lines += [("kernel", source), ("declared", place), ("again", reproduction.of(small))]

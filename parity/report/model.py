@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from parity.compare.arbitration import Conclusion
 from parity.engine.bench import Measurement
-from parity.engine.case_records import CaseRecord, Column, Provenance
+from parity.engine.case_records import DECLARATION, CaseRecord, Column, Provenance
 from parity.engine.known_issues import ReviewedIssue
 from parity.model.coverage import Reached
 from parity.model.divergences import sort_ids
@@ -227,6 +227,13 @@ class Matrix:
         """Number of failed cases, plus kernels that are missing or did not compile."""
         cases = self.executed - self.passed - self.known
         return cases + sum(cell.state in (CellState.MISSING, CellState.COMPILE_ERROR) for cell in self.cells())
+
+    @property
+    def misdeclared(self) -> tuple[str, ...]:
+        """The ops whose declarations are wrong, if nothing else failed."""
+        failed = [(row.op, cell) for row in self.rows for cell in row.cells if cell.state.failed]
+        others = any(set(cell.failures) != {DECLARATION} for _, cell in failed)
+        return () if others or any(each.complaint for each in self.issues) else tuple({op: None for op, _ in failed})
 
     @property
     def failed(self) -> bool:

@@ -78,7 +78,7 @@ def test_invalid_declaration_disables_only_its_op(parity, project, edit):
     edit(project / "cases" / "tables.py", 'where="0 < columns <= 256",', 'where="columns > 256 and columns < 1",')
     edit(project / "cases" / "tables.py", '"columns": (1, 3, 31, 32, 65, 256)', '"columns": (1,)')
     result = parity("run", "-v", "tables", *TARGET, "--examples", "2")
-    assert result.code == 1 and "no drawn case fulfils where='columns > 256 and columns < 1'" in result.out
+    assert result.code == 2 and "no drawn case fulfils where='columns > 256 and columns < 1'" in result.out
     assert "Traceback" not in result.out and "bucket" in result.out and "pass" in result.out
 
 

@@ -1,6 +1,7 @@
 """The content-addressed cache: complete entries, concurrent builds and damaged entries."""
 
 import errno
+import os
 import subprocess
 import sys
 import threading
@@ -86,6 +87,26 @@ def test_get_unwritable_root_names_variable(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ResourceExhausted, match=r"cannot write the cache folder .*file.*PARITY_CACHE"):
         Cache(tmp_path / "file").get(KEY, writes("x"))
+
+
+def test_get_below_folder_without_permission_names_variable(tmp_path):
+    """A child process without rights reports the message, because tests may run as root."""
+    (tmp_path / "locked").mkdir(mode=0)
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            if os.getuid() == 0:
+                os.setuid(65534)
+            Cache(tmp_path / "locked" / "cache").get(KEY, writes("x"))
+        except BaseException as error:
+            os.write(writing, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with open(reading) as told:
+        message = told.read()
+    assert message.startswith(f"ResourceExhausted: cannot write the cache folder {tmp_path}")
+    assert "Permission denied; set PARITY_CACHE to a writable folder" in message
 
 
 def test_get_entry_that_cannot_be_renamed_raises(tmp_path, monkeypatch):

@@ -199,11 +199,14 @@ def outcome(
     notes = []
     if strict and matrix.undeclared:
         notes.append(f"--strict: no op calls the kernels that are listed for {', '.join(matrix.undeclared)}")
-    if matrix.failed or notes:
+    misdeclared = matrix.misdeclared
+    if notes or (matrix.failed and not misdeclared):
         return Outcome(1, (*notes, *(str(each) for each in (stopped, unwritten) if each)))
     error = stopped or unwritten
     if error:
         pass
+    elif misdeclared:
+        error = UsageError(f"nothing else failed, but the declaration of {first_names(misdeclared, _NAMED)} is wrong")
     elif matrix.unjudged:
         error = NotAvailable(f"{matrix.unjudged} of {matrix.executed + matrix.unjudged} cases were not judged")
     elif not matrix.executed:
