@@ -437,11 +437,12 @@ def _check_shape(loaded: _Loaded, name: str, shape: LaunchShape, args: bytes) ->
             f"least 1, and a block has at most {BLOCK} threads"
         )
     if shape.threads > kernel.max_threads:
-        raise BoundsExceeded(name, shape.threads, kernel.max_threads)
+        raise BoundsExceeded(name, threads=shape.threads, limit=kernel.max_threads)
     if shape.shared_bytes < 0:
         raise UsageError(f"a launch of kernel {name!r} cannot have {shape.shared_bytes} bytes of dynamic LDS")
-    if kernel.lds_bytes + shape.shared_bytes > limit:
-        raise LdsExceeded(name, kernel.lds_bytes, shape.shared_bytes, str(loaded.target), limit)
+    static, dynamic = kernel.lds_bytes, shape.shared_bytes
+    if (total := static + dynamic) > limit:
+        raise LdsExceeded(name, total=total, static=static, dynamic=dynamic, target=loaded.target, limit=limit)
     if len(args) != kernel.explicit_bytes:
         raise UsageError(
             f"kernel {name!r} takes {kernel.explicit_bytes} bytes of arguments, not {len(args)}; build them with pack()"

@@ -11,7 +11,7 @@ import numpy as np
 
 from parity.compilers.targets import Target
 from parity.emulator import faults
-from parity.emulator.faults import SCRATCH, KernelFault, Thread, quoted
+from parity.emulator.faults import SCRATCH, KernelFault, Thread, quoted, source_location
 from parity.emulator.instruction import Instruction
 from parity.emulator.language import Dim3, Language
 from parity.emulator.memory import Allocation, DeviceMemory
@@ -24,7 +24,7 @@ _FAULTS = constants("faults.h")
 _SERVICES = {1: "calls of functions of the host", 3: "memory that is allocated on the device (malloc, new)"}
 """Requests to the host that the emulator does not handle (ROCm device libraries, ockl: services.cl)."""
 ASSERTION = re.compile(
-    r"(?P<file>.*):(?P<line>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
+    r"(?P<file>.*):(?P<at>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
 )
 """The message of a failed assertion."""
 
@@ -108,11 +108,16 @@ def fault_error(fault: int, site: FaultSite) -> KernelFault:
     return _ERRORS[fault](site)
 
 
+def _of(error: type[KernelFault], *names: str, **facts: Any) -> Callable[[FaultSite], KernelFault]:
+    """Return a function that creates an error with attributes of the site, and with further facts."""
+    return lambda s: error(s.kernel, s.instruction, **{name: getattr(s, name) for name in names}, **facts)
+
+
 def _divergent_barrier(site: FaultSite) -> KernelFault:
     lane = site.context.lane
     first = lane - _FAULTS["WHOLE_WAVEFRONT"]
     who = f"the wavefront of threads {first} and up" if first >= 0 else f"lane {lane} of a wavefront"
-    return faults.DivergentBarrier(site.kernel, site.instruction, who, site.workgroup)
+    return faults.DivergentBarrier(site.kernel, site.instruction, who=who, workgroup=site.workgroup)
 
 
 def _request(site: FaultSite) -> KernelFault:
@@ -128,19 +133,20 @@ def _trap(site: FaultSite) -> KernelFault:
         if printed_by_thread and (failed := ASSERTION.fullmatch(message.text)):
             own, _, _ = (instruction.source or "").rpartition(":")  # the file's name in the project
             file = own if own and failed["file"].endswith(f"/{own}") else failed["file"]
-            where = file, int(failed["line"]), failed["function"]
-            return faults.FailedAssertion(site.kernel, failed["expression"], *where, site.thread, site.others)
-    return faults.Trapped(site.kernel, instruction, site.thread, site.others)
+            facts = {"file": file, "at": int(failed["at"]), "thread": site.thread, "others": site.others}
+            return faults.FailedAssertion(site.kernel, None, **failed.groupdict() | facts)
+    return faults.Trapped(site.kernel, instruction, thread=site.thread, others=site.others)
 
 
 def _race(error: type[faults.DataRace]) -> Callable[[FaultSite], KernelFault]:
     def race(site: FaultSite) -> KernelFault:
         c, near = site.context, site.nearest()
         memory = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
-        other = site.numbered(c.other)
+        first = site.numbered(c.other)
+        other = f"{first.text} at {source_location(first)}"
         return error(
-            site.kernel, site.instruction, other, lane=site.lane, workgroup=site.workgroup, memory=memory
-        )  # fmt: skip
+            site.kernel, site.instruction, other=other, lane=site.lane, workgroup=site.workgroup, memory=memory
+        )
 
     return race
 
@@ -152,10 +158,12 @@ def _access(error: type[faults.MemoryFault], kind: str) -> Callable[[FaultSite],
             return faults.UnsupportedFeature(site.kernel, feature, instruction)
         near = site.nearest()
         private = near is not None and near.name.startswith(SCRATCH)
-        array = site.language.private_array(site.code.listing, site.kernel, instruction) if private else None
-        name, offset, size = (near.name, c.address - near.address, near.size) if near else (None, 0, 0)
-        place = faults.Access(site.lane, site.workgroup, c.address, c.bytes, name, offset, size, array)
-        found = error(kind, site.kernel, instruction, place)
+        found = error(
+            site.kernel, instruction, kind=kind, lane=site.lane, workgroup=site.workgroup,
+            address=c.address, size=c.bytes, buffer=near and near.name, buffer_size=near.size if near else 0,
+            offset=c.address - near.address if near else 0,
+            array=site.language.private_array(site.code.listing, site.kernel, instruction) if private else None,
+        )  # fmt: skip
         if c.writer:
             found.add_writer(site.numbered(c.writer - 1), c.writing_lane, (c.wave, c.writing_wave))
         return found
@@ -163,20 +171,21 @@ def _access(error: type[faults.MemoryFault], kind: str) -> Callable[[FaultSite],
     return access
 
 
+_ABSENT = "threads wait for others of their warp that the mask names and that do not arrive"
 _ERRORS: dict[int, Callable[[FaultSite], KernelFault]] = {
     _FAULTS["READ_OUTSIDE"]: _access(faults.MemoryFault, "out-of-bounds read"),
     _FAULTS["WRITE_OUTSIDE"]: _access(faults.MemoryFault, "out-of-bounds write"),
     _FAULTS["READ_UNWRITTEN"]: _access(faults.MemoryFault, "never-written read"),
     _FAULTS["MISALIGNED"]: _access(faults.MisalignedAccess, "misaligned access"),
-    _FAULTS["TIMEOUT"]: lambda s: faults.InstructionBudgetExceeded(s.kernel, s.instruction, s.budget, s.workgroup),
+    _FAULTS["TIMEOUT"]: _of(faults.InstructionBudgetExceeded, "budget", "workgroup"),
     _FAULTS["RACE"]: _race(faults.DataRace),
     _FAULTS["WARP_RACE"]: _race(faults.WarpRace),
     _FAULTS["DIVERGENT_BARRIER"]: _divergent_barrier,
-    _FAULTS["BAD_CALL"]: lambda s: faults.BadCall(s.kernel, s.instruction, s.workgroup),
+    _FAULTS["BAD_CALL"]: _of(faults.BadCall, "workgroup"),
     _FAULTS["TRAP"]: _trap,
-    _FAULTS["STUCK"]: lambda s: faults.NoProgress(s.kernel, s.instruction, s.thread, s.others + 1),
+    _FAULTS["STUCK"]: _of(faults.NoProgress, "thread", "others"),
     _FAULTS["REQUEST"]: _request,
     _FAULTS["SWIZZLED"]: lambda s: faults.UnsupportedFeature(s.kernel, "swizzled buffers", s.instruction),
-    _FAULTS["ABSENT"]: lambda s: faults.WarpMask(s.kernel, s.instruction, s.thread, missing=True),
-    _FAULTS["UNNAMED"]: lambda s: faults.WarpMask(s.kernel, s.instruction, s.thread, missing=False),
+    _FAULTS["ABSENT"]: _of(faults.WarpMask, "thread", what=_ABSENT),
+    _FAULTS["UNNAMED"]: _of(faults.WarpMask, "thread", what="a thread executes it that the mask does not name"),
 }

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from parity.emulator.instruction import Instruction
 from parity.errors import ParityError
@@ -39,28 +43,34 @@ class Thread:
 FAR = 1 << 40
 """The distance, in bytes, beyond which the nearest buffer is not mentioned."""
 
-
-def _and_others(count: int) -> str:
-    return f" and {count} more of its wavefront" if count else ""
-
-
-def _named(kernel: str) -> str:
-    """The name of a kernel in its source."""
-    return repr(next(iter(spelled(kernel)), kernel))
-
-
-def _at(kernel: str, instruction: Instruction) -> str:
-    return f"kernel {_named(kernel)} at {source_location(instruction)}"
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 class _KernelError(ParityError):
-    """An error of a ``kernel``, with the text, the source and the line of the instruction that caused it, if known."""
+    """An error of a ``kernel``, with the text, the source and the line of the instruction that caused it, if known.
 
-    def __init__(self, message: str, kernel: str, instruction: Instruction | None = None) -> None:
+    Each of the ``facts`` becomes an attribute, and a word of the message in ``faults.toml``.
+    """
+
+    kind = ""
+
+    def __init_subclass__(cls) -> None:
+        cls.kind = _TABLE.get(cls.__name__, {}).get("kind", cls.kind)
+
+    def __init__(self, kernel: str, instruction: Instruction | None = None, **facts: Any) -> None:
         self.kernel = kernel
+        vars(self).update(facts)
+        name = repr(next(iter(spelled(kernel)), kernel))
+        words = {"kernel": name, "kind": self.kind, **facts, **self._words()}
         if instruction:
             self.instruction, self.source, self.line = instruction.text, instruction.source, instruction.line
-        super().__init__(message)
+            place = source_location(instruction)
+            words |= {"instruction": instruction.text, "place": place, "where": f"kernel {name} at {place}"}
+        super().__init__(_TABLE[type(self).__name__]["message"].removeprefix("\n").format_map(words))
+
+    def _words(self) -> Mapping[str, Any]:
+        """Return further words of the message, which follow from the facts."""
+        return {}
 
 
 class KernelFault(_KernelError):
@@ -69,20 +79,37 @@ class KernelFault(_KernelError):
     ``undefined`` is the first instruction that used an undefined value before the fault (see ``LaunchStats``).
     """
 
-    kind: str
     undefined: Instruction | None = None
 
 
-@dataclass(frozen=True)
-class Access:
-    """A memory access. ``lane`` is ``None`` for a scalar access.
-
-    ``buffer`` is the nearest allocation, and ``offset`` the byte offset in it. ``array`` is the private array that the
-    source accesses, with its type, if known.
-    """
+class _LaneFault(KernelFault):
+    """A fault of one ``lane``; ``None`` for a scalar access, which concerns all lanes."""
 
     lane: int | None
     workgroup: tuple[int, int, int]
+
+    def _words(self) -> Mapping[str, Any]:
+        return {"who": "all lanes (scalar)" if self.lane is None else f"lane {self.lane}"}
+
+
+class _ThreadFault(KernelFault):
+    """A fault of a ``thread``, and of a number of ``others`` of its wavefront."""
+
+    thread: Thread
+    others: int
+
+    def _words(self) -> Mapping[str, Any]:
+        return {"more": f" and {self.others} more of its wavefront" if self.others else ""}
+
+
+class MemoryFault(_LaneFault):
+    """A kernel accessed memory that it must not access.
+
+    ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``. ``buffer`` is the
+    nearest allocation, ``buffer_size`` its size, and ``offset`` the byte offset in it. ``array`` is the private array
+    that the source accesses, with its type, if known.
+    """
+
     address: int
     size: int
     buffer: str | None
@@ -90,40 +117,24 @@ class Access:
     buffer_size: int
     array: str | None
 
+    def _words(self) -> Mapping[str, Any]:
+        name, _, type_ = (self.array or "").partition(" ")
+        private = ""
+        if self.buffer and self.buffer.startswith(SCRATCH):
+            own = f"where `{name}` is" if self.array else "where the private array of this source line is"
+            private = f"\n  scratch is the private memory of a thread: {own}"
+        of = f" of `{name}` ({type_})" if self.array else ""
+        return {**super()._words(), "of": of, "near": self._near(), "private": private}
 
-class MemoryFault(KernelFault):
-    """A kernel accessed memory that it must not access; it has the attributes of ``Access``.
-
-    ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``.
-    """
-
-    def __init__(self, kind: str, kernel: str, instruction: Instruction, access: Access) -> None:
-        lane, offset, buffer, buffer_size = access.lane, access.offset, access.buffer, access.buffer_size
-        address, size, array, workgroup = access.address, access.size, access.array, access.workgroup
-        self.kind, self.lane, self.workgroup, self.address, self.size = kind, lane, workgroup, address, size
-        self.buffer, self.offset, self.array = buffer, offset, array
-        who = "all lanes (scalar)" if lane is None else f"lane {lane}"
-        if buffer is None:
-            near = "no buffer is allocated"
-        elif not -FAR < offset < FAR:
-            near = "far from the memory of the kernel's arguments"
-        elif offset < 0:
-            near = f"{-offset} bytes before {quoted(buffer)} ({buffer_size} bytes)"
-        elif offset >= buffer_size:
-            near = f"{offset - buffer_size} bytes past the end of {quoted(buffer)} ({buffer_size} bytes)"
-        else:
-            near = f"byte {offset} of {quoted(buffer)} ({buffer_size} bytes)"
-        name, _, type_ = (array or "").partition(" ")
-        of = f" of `{name}` ({type_})" if array else ""
-        lines = [
-            f"{kind} of {size} bytes{of} in {_at(kernel, instruction)}",
-            f"  instruction: {instruction.text}",
-            f"  workgroup {workgroup}, {who}, address {address:#x}: {near}",
-        ]
-        if buffer and buffer.startswith(SCRATCH):
-            own = f"where `{name}` is" if array else "where the private array of this source line is"
-            lines.append(f"  scratch is the private memory of a thread: {own}")
-        super().__init__("\n".join(lines), kernel, instruction)
+    def _near(self) -> str:
+        if self.buffer is None:
+            return "no buffer is allocated"
+        if not -FAR < self.offset < FAR:
+            return "far from the memory of the kernel's arguments"
+        memory, past = f"{quoted(self.buffer)} ({self.buffer_size} bytes)", self.offset - self.buffer_size
+        if self.offset < 0:
+            return f"{-self.offset} bytes before {memory}"
+        return f"{past} bytes past the end of {memory}" if past >= 0 else f"byte {self.offset} of {memory}"
 
     def add_writer(self, instruction: Instruction, lane: int, wavefronts: tuple[int, int]) -> None:
         """Name the instruction and the lane that wrote the memory later; ``wavefronts`` are both numbers."""
@@ -138,195 +149,63 @@ class MemoryFault(KernelFault):
 class MisalignedAccess(MemoryFault):
     """An access at an address that is not a multiple of the type's alignment, ``size``."""
 
-    def __str__(self) -> str:
-        return (
-            f"{super().__str__()}\n"
-            f"  the type in the source promises a multiple of {self.size}: CUDA ends a kernel at such an address "
-            "(cudaErrorMisalignedAddress), AMD's GPUs accept it"
-        )
 
-
-class DataRace(KernelFault):
+class DataRace(_LaneFault):
     """Two wavefronts accessed the same memory, at least one of them wrote, and no barrier orders the accesses.
 
-    ``instruction`` is the text of the access that executed second, ``other`` the text of the first access.
+    ``instruction`` is the text of the access that executed second, ``other`` the text and place of the first access.
     """
 
-    kind = "data race"
-    parties = "two wavefronts, one of them writes, no barrier between them"
-
-    def __init__(
-        self,
-        kernel: str,
-        instruction: Instruction,
-        other: Instruction,
-        *,
-        lane: int | None,
-        workgroup: tuple[int, int, int],
-        memory: str,
-    ) -> None:
-        self.other, self.lane, self.workgroup = other.text, lane, workgroup
-        who = "all lanes (scalar)" if lane is None else f"lane {lane}"
-        message = (
-            f"{self.kind} in kernel {_named(kernel)} at {memory}: {self.parties}\n"
-            f"  first:  {other.text} at {source_location(other)}\n"
-            f"  second: {instruction.text} at {source_location(instruction)}, workgroup {workgroup}, {who}"
-        )
-        super().__init__(message, kernel, instruction)
+    other: str
 
 
 class WarpRace(DataRace):
     """A data race between two threads of one warp, which CUDA does not order."""
 
-    kind = "data race in a warp"
-    parties = "two threads of one warp, one of them writes, no __syncwarp between them"
-
 
 class DivergentBarrier(KernelFault):
     """Some threads of a workgroup did not reach a barrier, but continued to work."""
-
-    kind = "divergent barrier"
-
-    def __init__(self, kernel: str, instruction: Instruction, who: str, workgroup: tuple[int, int, int]) -> None:
-        message = (
-            f"divergent barrier in {_at(kernel, instruction)}: {who} of workgroup {workgroup} "
-            "did not reach it and continued; every thread of a block must reach the same barriers"
-        )
-        super().__init__(message, kernel, instruction)
 
 
 class BadCall(KernelFault):
     """A call to an address where no function begins."""
 
-    kind = "bad call"
 
-    def __init__(self, kernel: str, instruction: Instruction, workgroup: tuple[int, int, int]) -> None:
-        message = f"workgroup {workgroup}: no function begins at the address in {instruction.text}"
-        super().__init__(f"bad call in {_at(kernel, instruction)}, {message}", kernel, instruction)
-
-
-class Trapped(KernelFault):
+class Trapped(_ThreadFault):
     """A kernel executed a trap: ``__trap``, ``abort``, ``__builtin_trap``, or unreachable code."""
 
-    kind = "trap"
 
-    def __init__(self, kernel: str, instruction: Instruction, thread: Thread, others: int) -> None:
-        self.thread = thread
-        message = f"  instruction: {instruction.text}\n  {thread}{_and_others(others)}"
-        super().__init__(f"trap in {_at(kernel, instruction)}\n{message}", kernel, instruction)
-
-
-class FailedAssertion(KernelFault):
+class FailedAssertion(_ThreadFault):
     """An ``assert`` in device code failed; ``file`` and ``at`` (the line) are its place in the source."""
 
-    kind = "device assertion"
 
-    def __init__(self, kernel: str, expression: str, file: str, at: int, function: str, thread: Thread, others: int):
-        self.expression, self.file, self.at, self.function, self.thread = expression, file, at, function, thread
-        message = f"assertion `{expression}` failed in kernel {_named(kernel)} at {file}:{at}, in {function}"
-        super().__init__(f"{message}\n  {thread}{_and_others(others)}", kernel)
-
-
-class NoProgress(KernelFault):
+class NoProgress(_ThreadFault):
     """Threads repeat the same instructions with the same values, and no other thread can change these."""
-
-    kind = "no progress"
-
-    def __init__(self, kernel: str, instruction: Instruction, thread: Thread, lanes: int) -> None:
-        self.lanes = lanes
-        message = (
-            f"no progress in {_at(kernel, instruction)}: threads of a wavefront repeat the same "
-            "instructions with the same values forever\n"
-            f"  instruction: {instruction.text}\n"
-            f"  {thread}{_and_others(lanes - 1)}\n"
-            "  if they wait for something: a thread of the same wavefront that has it (a lock) continues only when all "
-            "threads leave the loop, and a block that has not run yet may never run"
-        )
-        super().__init__(message, kernel, instruction)
 
 
 class WarpMask(KernelFault):
-    """The mask of a warp instruction does not match the threads that execute it.
-
-    Args:
-        missing: threads that the mask names do not arrive. Otherwise a thread executes it that the mask does not name.
-    """
-
-    kind = "warp mask"
-
-    def __init__(self, kernel: str, instruction: Instruction, thread: Thread, missing: bool) -> None:
-        what = (
-            "threads wait for others of their warp that the mask names and that do not arrive"
-            if missing
-            else "a thread executes it that the mask does not name"
-        )
-        message = (
-            f"warp mask in {_at(kernel, instruction)}: {what}\n"
-            f"  instruction: {instruction.text}\n"
-            f"  {thread}\n"
-            "  all threads that the mask names must execute the instruction with that mask (PTX ISA, membermask): "
-            "compute the mask with __ballot_sync before the branch, or leave the branch first"
-        )
-        super().__init__(message, kernel, instruction)
+    """The mask of a warp instruction does not match the threads that execute it, in the way that ``what`` describes."""
 
 
 class LdsExceeded(KernelFault):
     """The workgroups of a launch need more LDS than the target has."""
 
-    kind = "LDS limit"
-
-    def __init__(self, kernel: str, static: int, dynamic: int, target: str, limit: int) -> None:
-        needs = f"{static + dynamic} bytes of LDS ({static} static, {dynamic} dynamic)"
-        message = f"kernel {_named(kernel)} needs {needs}; a workgroup on {target} can have {limit}"
-        super().__init__(message, kernel)
-
 
 class BoundsExceeded(KernelFault):
     """A launch has more threads per block than the kernel was compiled for."""
-
-    kind = "launch bounds"
-
-    def __init__(self, kernel: str, threads: int, limit: int) -> None:
-        message = (
-            f"kernel {_named(kernel)} is launched with {threads} threads per block, and was compiled for at "
-            f"most {limit}: its __launch_bounds__ must be at least the block size of the launch"
-        )
-        super().__init__(message, kernel)
 
 
 class UnsupportedFeature(KernelFault):
     """A kernel uses a feature that the emulator lacks; ``what`` is its name in the source."""
 
-    kind = "not emulated"
-
     def __init__(self, kernel: str, what: str, instruction: Instruction | None = None) -> None:
-        where = f" at {source_location(instruction)}" if instruction else ""
-        message = f"kernel {_named(kernel)} uses {what}{where}, which parity does not emulate"
-        super().__init__(message, kernel, instruction)
+        at = f" at {source_location(instruction)}" if instruction else ""
+        super().__init__(kernel, instruction, what=what, at=at)
 
 
 class InstructionBudgetExceeded(KernelFault):
     """A kernel executed more instructions than a launch may; most likely it has an endless loop."""
 
-    kind = "timeout"
-
-    def __init__(self, kernel: str, instruction: Instruction, budget: int, workgroup: tuple[int, int, int]) -> None:
-        message = (
-            f"timeout: kernel {_named(kernel)} executed more than {budget} instructions, in workgroup {workgroup} at "
-            f"{source_location(instruction)}\n  instruction: {instruction.text}\n"
-            "  the kernel has an endless loop, or instruction_budget is too small"
-        )
-        super().__init__(message, kernel, instruction)
-
 
 class UnknownInstruction(_KernelError):
-    """The emulator does not know an instruction, operand or modifier of a kernel."""
-
-    def __init__(self, what: str, kernel: str, instruction: Instruction) -> None:
-        self.what = what
-        message = (
-            f"unknown {what} in {_at(kernel, instruction)}: {instruction.text}\n"
-            "  the instruction tables are parity/emulator/amdgpu/isa.csv and isa.py (AMD)"
-            " and ptx/instruction_table.csv (CUDA)"
-        )
-        super().__init__(message, kernel, instruction)
+    """The emulator does not know an instruction, operand or modifier of a kernel; ``what`` names that part."""

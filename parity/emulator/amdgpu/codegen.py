@@ -133,7 +133,7 @@ def located_errors(kernel: KernelCode, w: Writer) -> Iterator[None]:
     except MissingFeature as feature:
         raise UnsupportedFeature(kernel.name, str(feature), kernel.instructions[w.number]) from None
     except Unknown as unknown:
-        raise UnknownInstruction(str(unknown), kernel.name, kernel.instructions[w.number]) from None
+        raise UnknownInstruction(kernel.name, kernel.instructions[w.number], what=str(unknown)) from None
 
 
 def _write_general_copy(w: Writer) -> None:

@@ -129,7 +129,7 @@ def _instruction(
     except MissingFeature as missing:
         raise UnsupportedFeature(whole.kernel, str(missing), item) from None
     except Unknown as unknown:
-        raise UnknownInstruction(str(unknown), whole.kernel, item) from None
+        raise UnknownInstruction(whole.kernel, item, what=str(unknown)) from None
 
 
 def _call_parameters(whole: KernelTranslation, function: PtxFunction) -> list[Mapping[str, int]]:
