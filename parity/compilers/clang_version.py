@@ -18,7 +18,7 @@ from parity.platform.cache import digest
 
 def described() -> str:
     """Return the name of the compiler and the version of its headers."""
-    return f"{_compiler_version()}, headers of {available_headers() or 'parity'}"
+    return f"{compiler_version()}, headers of {available_headers() or 'parity'}"
 
 
 def fingerprint(target: Target) -> str:
@@ -29,7 +29,7 @@ def fingerprint(target: Target) -> str:
     """
     found = available_headers()
     return digest(
-        _compiler_version(),
+        compiler_version(),
         " ".join((*HIP_FLAGS, *LIBCPP_SETTINGS, *DUMPED)),
         target.name,
         controls(target),
@@ -43,7 +43,8 @@ def fingerprint(target: Target) -> str:
     )
 
 
-def _compiler_version() -> str:
+def compiler_version() -> str:
+    """Return the name and the version of the compiler. Starts no process."""
     binary = zig.zig()
     try:
         return f"ziglang {importlib.metadata.version('ziglang')}"

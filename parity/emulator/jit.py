@@ -6,7 +6,6 @@ compiled once for all kernels that need it, and after a change of one function o
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import os
@@ -19,8 +18,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from parity.compilers import zig
-from parity.errors import NotAvailable, ParityError, ResourceExhausted
-from parity.platform.cache import Cache, default_root, digest
+from parity.compilers.clang_version import compiler_version
+from parity.errors import NotAvailable, ParityError
+from parity.platform.cache import Cache, digest
 
 SYMBOL = "THE_FUNCTION"
 """The placeholder for the name of a function in its text."""
@@ -30,6 +30,7 @@ COUNTERS = "_counters"
 
 _HERE = Path(__file__).parent
 _BATCH_BYTES = 200_000
+_REQUIRED = {"fma", "avx2", "f16c"}
 _FLAGS = [
     "-x", "c++", "-std=c++20", "-fPIC", "-ffreestanding", "-nostdinc", "-fno-exceptions", "-fno-rtti",
     "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-Xclang", "-ffloat16-excess-precision=none",
@@ -39,39 +40,8 @@ _FLAGS = [
 
 
 @functools.cache
-def _compiler() -> tuple[str, str]:
-    """The version of the compiler, and ``host_features``.
-
-    Cached by the compiler's file and the processor, because running the compiler would cost each process 60 ms.
-    """
-    path = zig.zig()
-    file, processor = path.stat(), _processor()
-    key = digest("compiler", str(path), str(file.st_size), str(file.st_mtime_ns), processor)
-    cache = Cache(default_root() / "emulator")
-    if processor and (kept := cache.noted(key, "compiler")) is not None:
-        version, features = kept.split("\n")
-        return version, features
-    found = zig.version(), host_features()
-    if processor:
-        with contextlib.suppress(ResourceExhausted):  # the next process runs the compiler again
-            cache.note(key, "compiler", "\n".join(found))
-    return found
-
-
-def _processor() -> str:
-    """The identity and the features of this processor; empty if the system does not state them."""
-    try:
-        first, _, _ = Path("/proc/cpuinfo").read_text().partition("\n\n")
-    except OSError:
-        return ""
-    keys = ("vendor_id", "cpu family", "model", "stepping", "flags")
-    lines = [line for line in first.splitlines() if line.partition("\t")[0].strip() in keys]
-    return "\n".join(lines) if len(lines) == len(keys) else ""
-
-
-@functools.cache
 def host_features() -> str:
-    """Return the compiler's description of this processor, which is part of every cache key.
+    """Return the identity and the features of this processor, which are part of every cache key.
 
     Raises:
         NotAvailable: the processor has another architecture, or lacks required features.
@@ -81,13 +51,12 @@ def host_features() -> str:
         return "aarch64"
     if machine not in ("x86_64", "AMD64"):
         raise NotAvailable(f"the emulator runs on x86-64 and aarch64 Linux, not on {machine}")
-    found = zig.run(["clang", "-march=native", "-dM", "-E", "-x", "c", os.devnull]).stdout
-    names = set(re.findall(r"^#define __(\w+)__ 1$", found, re.MULTILINE))
-    if missing := {"FMA", "AVX2", "F16C"} - names:
-        raise NotAvailable(
-            f"the emulator needs a processor with {', '.join(sorted(missing))} (x86-64-v3, 2013 or later)"
-        )
-    return " ".join(sorted(names))
+    first, _, _ = Path("/proc/cpuinfo").read_text().partition("\n\n")
+    found = dict(re.findall(r"^(.*?)\s*: (.*)$", first, re.MULTILINE))
+    if missing := _REQUIRED - set(found["flags"].split()):
+        names = ", ".join(sorted(missing)).upper()
+        raise NotAvailable(f"the emulator needs a processor with {names} (x86-64-v3, 2013 or later)")
+    return " ".join(found[key] for key in ("vendor_id", "cpu family", "model", "stepping", "flags"))
 
 
 def _machine_flags() -> list[str]:
@@ -97,7 +66,9 @@ def _machine_flags() -> list[str]:
 @functools.cache
 def runtime_version() -> str:
     """Return a digest of everything outside of a function's text that affects its compiled code."""
-    return digest(*(p.read_bytes() for p in sorted(_HERE.glob("runtime/*"))), *_compiler(), *_FLAGS)
+    return digest(
+        *(p.read_bytes() for p in sorted(_HERE.glob("runtime/*"))), compiler_version(), host_features(), *_FLAGS
+    )
 
 
 class CompiledFunctions:

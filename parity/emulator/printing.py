@@ -6,8 +6,8 @@ is a word of flags, the format and its arguments: 8 bytes each; strings are padd
 
 from __future__ import annotations
 
+import ctypes
 import re
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,10 +22,9 @@ RECORD: int = constants("requests.h")["RECORD"]
 _END: int = constants("requests.h")["ENDS"]
 _STANDARD_ERROR: int = constants("requests.h")["STANDARD_ERROR"]
 _SPECIFICATION = re.compile(
-    r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?(?P<size>hh|h|ll|l|j|z|t|L|)(?P<kind>[a-zA-Z%])"
+    rb"%[-+ #0]*(?:\*|\d*)(?:\.(?:\*|\d*))?(?:hh|h|ll|l|j|z|t|L|)(?P<kind>[diuoxXeEfFgGaAcsp%])"
 )
-_BITS = {"hh": 8, "h": 16, "": 32}
-_INFINITE = re.compile(r"inf|nan")
+_snprintf = ctypes.CDLL(None).snprintf
 
 
 @dataclass(frozen=True)
@@ -56,49 +55,27 @@ def formatted(words: Sequence[int]) -> str:
     """Return the text that C's ``printf`` writes for a format and its arguments."""
     rest = iter(words)
 
-    def number() -> int:
-        return next(rest, 0)
-
-    def string() -> str:
+    def string() -> bytes:
         text = bytearray()
         for word in rest:
             text += word.to_bytes(8, "little")
             if 0 in text[-8:]:
                 break
-        return bytes(text.partition(b"\0")[0]).decode(errors="replace")
+        return bytes(text.partition(b"\0")[0])
 
-    def one(match: re.Match[str]) -> str:
-        kind = match["kind"]
-        if kind == "%":
-            return "%"
-        width, precision = (_signed(number(), 32) if match[n] == "*" else match[n] for n in ("width", "precision"))
-        flags = match["flags"] + ("-" if isinstance(width, int) and width < 0 else "")
-        width = str(abs(width)) if isinstance(width, int) else width
-        dot = "" if precision is None or (isinstance(precision, int) and precision < 0) else f".{precision}"
-        bits = _BITS.get(match["size"], 64)
-        if kind == "s":
-            return str(f"%{flags}{width}{dot}s" % string())
-        word = number()
-        if kind in "di":
-            return str(f"%{flags}{width}{dot}d" % _signed(word, bits))
-        if kind in "uoxX":
-            unsigned = f"%{flags.replace('+', '').replace(' ', '')}{width}{dot}{'d' if kind == 'u' else kind}"
-            return str(unsigned % (word % (1 << bits))).replace("0o", "0")
-        if kind in "eEfFgGaA":
-            (value,) = struct.unpack("<d", struct.pack("<Q", word))
-            if kind in "aA":
-                return str(f"%{flags}{width}s" % (value.hex().upper() if kind == "A" else value.hex()))
-            text = f"%{flags.replace('0', '') if _INFINITE.search(repr(value)) else flags}{width}{dot}{kind}"
-            return str(text % value)
-        if kind == "c":
-            return f"%{flags}{width}s" % chr(word & 0xFF)
-        if kind == "p":
-            return f"%{flags}{width}s" % f"{word:#x}"
-        return match[0]
+    def one(match: re.Match[bytes]) -> bytes:
+        if match["kind"] == b"%":
+            return b"%"
+        values: list[Any] = [ctypes.c_int(next(rest, 0)) for _ in range(match[0].count(b"*"))]
+        if match["kind"] == b"s":
+            values.append(string())
+        elif match["kind"] in b"eEfFgGaA":
+            values.append(ctypes.c_double.from_buffer(ctypes.c_uint64(next(rest, 0))))
+        else:
+            values.append(ctypes.c_uint64(next(rest, 0)))
+        form = match[0].replace(b"L", b"")  # kernels pass a long double as a double
+        text = ctypes.create_string_buffer(_snprintf(None, 0, form, *values) + 1)
+        _snprintf(text, len(text), form, *values)
+        return text.raw[:-1]
 
-    return _SPECIFICATION.sub(one, string())
-
-
-def _signed(word: int, bits: int) -> int:
-    word %= 1 << bits
-    return word - (1 << bits) if word >> (bits - 1) else word
+    return _SPECIFICATION.sub(one, string()).decode(errors="replace")

@@ -161,7 +161,7 @@ def test_device_library_is_found_without_import():
 def test_fingerprint_depends_on_target_and_compiler(monkeypatch):
     prints = {clang_version.fingerprint(t) for t in TARGETS.values()}
     assert len(prints) == len(TARGETS)
-    monkeypatch.setattr(clang_version, "_compiler_version", lambda: "ziglang 0.18")
+    monkeypatch.setattr(clang_version, "compiler_version", lambda: "ziglang 0.18")
     assert clang_version.fingerprint(target("gfx1100")) not in prints
 
 
