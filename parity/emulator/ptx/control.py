@@ -105,7 +105,7 @@ def _call(o: Operation, words: list[str]) -> None:
         raise MissingFeature("calls under a guard")
     if name in ("vprintf", "__assertfail"):
         slots = list(arguments.values())[: 2 if name == "vprintf" else 4]
-        wide = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in slots]
+        wide = [f"R(u64, {o.n(slot)})" for slot in slots]
     if name == "vprintf":
         o.step(f"{o.counted} if (print(t, exec, {wide[0]}, {wide[1]}, {o.here})) return 1;")
         return

@@ -58,33 +58,17 @@ def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
     by_rows = "row" in words
     kind = "b32" if type_ == "tf32" else type_
     size = size_of(kind)
-    per = max(1, size_of(o.function.registers[registers[0]]) // size)
     place = address_statement(o, memory, next((word for word in words if word in SPACES), ""))
     distance = o.source(stride[0], "b32") if stride else f"all({columns if by_rows else rows}u)"
-    u = f"u{8 * size}"
-    word = "u64" if size == 8 else "u32"
-    wide = f"beyond, {o.here}"
-    element = (
-        f"const V<u32> number = (e * 32 + IOTA) % {rows * columns}u, row = number / {columns}u, "
-        f"column = number % {columns}u; const V<u64> beyond = start + to<u64>("
-        f"{'row' if by_rows else 'column'} * distance + {'column' if by_rows else 'row'}) * {size}ul;"
-    )
-    lines = [place, f"const V<u64> start = at; const V<u32> distance = {distance};"]
-    lines.append(f"V<{word}> x[{len(registers)}] = {{}};")
-    if not loads:
-        for i, each in enumerate(registers):
-            lines.append(f"x[{i}] = {o.source(each, 'b64' if word == 'u64' else 'b32')};")
-    lines.append(f"for (u32 e = 0; e < {len(registers) * per}; e++) {{ {element}")
-    shift = f"{8 * size} * (e % {per})"
-    if loads:
-        lines.append(f"V<{u}> y; if (load_at_{u}(c, on, {wide}, &y)) return 1;")
-        lines.append(f"x[e / {per}] |= to<{word}>(y) << ({word})({shift}); }}")
-    else:
-        lines.append(f"const V<{u}> y = to<{u}>(x[e / {per}] >> ({word})({shift}));")
-        lines.append(f"if (store_at_{u}(c, on, {wide}, y)) return 1; }}")
-    if loads:
-        for i, each in enumerate(registers):
-            lines.append(o.result(each, f"b{64 if word == 'u64' else 32}", f"x[{i}]"))
+    word = 64 if size == 8 else 32
+    given = "" if loads else ", ".join(o.source(each, f"b{word}") for each in registers)
+    form = f"u{8 * size}, {rows}, {columns}, {'true' if by_rows else 'false'}, {'true' if loads else 'false'}"
+    lines = [
+        place,
+        f"V<u{word}> x[{len(registers)}] = {{{given}}};",
+        f"if (move_fragment<{form}>(c, on, at, {distance}, {o.here}, x)) return 1;",
+    ]
+    lines += [o.result(each, f"b{word}", f"x[{i}]") for i, each in enumerate(registers) if loads]
     synchronized_step(o, _ALL, *lines)
 
 
@@ -145,20 +129,8 @@ def _ldmatrix(o: Operation, words: list[str]) -> None:
         raise _refusal(o)
     into, memory = o.item.operands
     place = address_statement(o, memory, next((word for word in words if word in SPACES), ""))
-    here = o.here
-    row, column = ("2 * (l % 4) + half", "l / 4") if "trans" in words else ("l / 4", "l % 4 * 2 + half")
-    lines = [
-        place,
-        f"const Mask those = on & {(1 << 8 * count) - 1:#x}u;",
-        f"if (misaligned(c, those, at, 15, {here})) return 1;",
-        "V<u32> rows[4] = {};",
-        f"if (gather_at(c, those, at, 16, {here}, rows)) return 1;",
-        "auto element = [&](u32 row, u32 column) {"
-        " return ((const u32 *)rows)[column / 2 * LANES + row] >> 16 * (column % 2) & 0xffff; };",
-        f"Lanes<u32> part[{count}];",
-        f"for (u32 q = 0; q < {count}; q++) for (u32 l = 0; l < LANES; l++) {{ part[q][l] = 0;",
-        f"for (u32 half = 0; half < 2; half++) part[q][l] |= element(8 * q + {row}, {column}) << 16 * half; }}",
-    ]
+    trans = "true" if "trans" in words else "false"
+    lines = [place, f"Lanes<u32> part[{count}];", f"if (load_matrices<{trans}>(c, on, at, {o.here}, part)) return 1;"]
     for i, each in enumerate(split_operands(into.strip("{}"))):
         lines.append(o.result(each, "b32", f"part[{i}].vector()"))
     synchronized_step(o, _ALL, *lines)

@@ -40,10 +40,17 @@ def _memory_words(words: list[str]) -> tuple[str, int, str, bool]:
     return space, count, words[-1], coherent
 
 
-def _misaligned(o: Operation, bytes_: int) -> str:
-    if bytes_ == 1:
-        return ""
-    return f"if (misaligned(c, on, at, {bytes_ - 1}, {o.here})) return 1;"
+def _misaligned(o: Operation, words: list[str], size: int, count: int = 1) -> str:
+    """Return the check of the alignment of an access. Several accesses that are joined (peephole.py) are apart."""
+    aligned = size if "apart" in words else size * count
+    return "" if aligned == 1 else f"if (misaligned(c, on, at, {aligned - 1}, {o.here})) return 1;"
+
+
+def _access(words: list[str], size: int, count: int) -> str:
+    """Return the end of the name of the function that accesses elements: of a vector, or of several instructions."""
+    if size * count > 16:
+        raise MissingFeature("accesses of 32 bytes")
+    return f"{'apart' if 'apart' in words else 'vector'}<u{8 * size}, {count}>"
 
 
 def _ld(o: Operation, words: list[str]) -> None:
@@ -62,35 +69,14 @@ def _ld(o: Operation, words: list[str]) -> None:
         load = f"u64 x; if (load_shared(c, on, at[0], {size}, {number}, &x)) return 1;"
         o.guarded(place, load, _loaded(o, target, type_, f"all((u{8 * size})x)"))
         return
-    apart = "apart" in words  # several loads, see peephole.py
-    lines = [place, _misaligned(o, size if apart else size * count)]
-    c, bytes_ = f"u{8 * size}", size * count
-    if apart:
-        lines.append(f"V<{c}> x[{count}]; if (load_apart<{c}, {count}>(c, on, at, {number}, x)) return 1;")
-        values = [f"x[{i}]" for i in range(count)]
-    elif count == 1 or bytes_ <= 8:
-        u = f"u{8 * bytes_}"
-        lines.append(f"V<{u}> x; if (load_at_{u}(c, on, at, {number}, &x)) return 1;")
-        values = ["x"] if count == 1 else [f"to<{c}>(x >> ({u}){8 * size * i})" for i in range(count)]
-    elif bytes_ <= 16:
-        lines += [f"V<u32> x[{bytes_ // 4}];", f"if (gather_at(c, on, at, {bytes_}, {number}, x)) return 1;"]
-        values = [_in_words("x[{}]".format, i * size, size) for i in range(count)]
-    else:
-        raise MissingFeature("accesses of 32 bytes")
-    o.guarded(*lines, *_loads(o, targets, type_, values.__getitem__))
+    lines = [place, _misaligned(o, words, size, count), f"V<u{8 * size}> x[{count}];"]
+    lines.append(f"if (load_{_access(words, size, count)}(c, on, at, {number}, x)) return 1;")
+    o.guarded(*lines, *_loads(o, targets, type_, "x[{}]".format))
 
 
 def _loads(o: Operation, targets: Sequence[str], type_: str, value: Callable[[int], str]) -> list[str]:
     """Return statements that load element ``i``, which is ``value(i)`` in C++, into target ``i``."""
     return [_loaded(o, target, type_, value(i)) for i, target in enumerate(targets) if target != "_"]
-
-
-def _in_words(word: Callable[[int], str], offset: int, size: int) -> str:
-    """Return ``size`` bytes from an offset on as an unsigned number, in C++; ``word`` returns each word of 32 bits."""
-    k = offset // 4
-    if size == 8:
-        return f"join({word(k)}, {word(k + 1)})"
-    return word(k) if size == 4 else f"to<u{8 * size}>({word(k)} >> {8 * (offset % 4)})"
 
 
 def _loaded(o: Operation, target: str, type_: str, value: str) -> str:
@@ -115,11 +101,16 @@ def _ld_param(o: Operation, targets: list[str], operand: str, type_: str) -> Non
     o.guarded(*_loads(o, targets, type_, lambda i: f"parameter<u{8 * size}>(c, N({o.n(at + i * size)}))"))
 
 
-def _param(o: Operation, slot: int, offset: int, size: int) -> str:
-    """Return bytes of a call parameter, which is stored in slots of 32 bits, as C++."""
-    if offset % min(size, 4):
+def _slot(o: Operation, slot: int, offset: int, size: int) -> int:
+    """Return the number of the slot of 32 bits that bytes of a call parameter begin in."""
+    if offset % size:
         raise MissingFeature("parameters that are not aligned")
-    return _in_words(lambda k: f"R(u32, {o.n(slot + k)})", offset, size)
+    return o.n(slot + offset // 4)
+
+
+def _param(o: Operation, slot: int, offset: int, size: int) -> str:
+    there = _slot(o, slot, offset, size)
+    return f"R(u{8 * size}, {there})" if size >= 4 else f"to<u{8 * size}>(R(u32, {there}) >> {8 * (offset % 4)})"
 
 
 def _st(o: Operation, words: list[str]) -> None:
@@ -131,62 +122,22 @@ def _st(o: Operation, words: list[str]) -> None:
         name, offset = split_address(operand)
         if name not in o.params:
             raise Unknown(f"parameter {name}")
-        lines = []
-        for i, each in enumerate(sources):
-            lines += _st_param(o, o.params[name], offset + i * size, size, o.source(each, type_))
-        o.guarded(*lines)
+        slot, given = o.params[name], [o.source(each, type_) for each in sources]
+        o.guarded(*(_st_param(o, slot, offset + i * size, size, value) for i, value in enumerate(given)))
         return
     place = address_statement(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
-    apart = "apart" in words  # several stores, see peephole.py
-    lines = [place, _misaligned(o, size if apart else size * count)]
-    values = [f"as<u{8 * size}>({o.source(each, type_)})" for each in sources]
-    c, bytes_ = f"u{8 * size}", size * count
-    if apart:
-        lines.append(f"const V<{c}> x[] = {{{', '.join(values)}}};")
-        lines.append(f"if (store_apart<{c}, {count}>(c, on, at, {number}, x)) return 1;")
-    elif count == 1:
-        lines.append(f"if (store_at_{c}(c, on, at, {number}, {values[0]})) return 1;")
-    elif bytes_ <= 8:
-        u = f"u{8 * bytes_}"
-        whole = " | ".join(f"to<{u}>({value}) << ({u}){8 * size * i}" for i, value in enumerate(values))
-        lines.append(f"const V<{u}> x = {whole}; if (store_at_{u}(c, on, at, {number}, x)) return 1;")
-    elif bytes_ <= 16:
-        lines.append(f"V<u32> x[{bytes_ // 4}] = {{}};")
-        lines += [_placed(value, i, size) for i, value in enumerate(values)]
-        lines.append(f"if (scatter_at(c, on, at, {bytes_}, {number}, x)) return 1;")
-    else:
-        raise MissingFeature("accesses of 32 bytes")
-    o.guarded(*lines)
+    values = ", ".join(f"as<u{8 * size}>({o.source(each, type_)})" for each in sources)
+    lines = [place, _misaligned(o, words, size, count), f"const V<u{8 * size}> x[] = {{{values}}};"]
+    o.guarded(*lines, f"if (store_{_access(words, size, count)}(c, on, at, {number}, x)) return 1;")
 
 
-def _placed(value: str, i: int, size: int) -> str:
-    """Return a statement that stores element ``i`` in the array of words ``x``."""
-    if size == 8:
-        return f"{{ const V<u64> v = {value}; x[{2 * i}] = lo32(v), x[{2 * i + 1}] = hi32(v); }}"
-    if size == 4:
-        return f"x[{i}] = {value};"
-    per = 4 // size
-    return f"x[{i // per}] |= to<u32>({value}) << {8 * size * (i % per)};"
-
-
-def _st_param(o: Operation, slot: int, offset: int, size: int, value: str) -> list[str]:
-    if offset % min(size, 4):
-        raise MissingFeature("parameters that are not aligned")
-
-    def put(k: int, text: str) -> str:
-        there = f"R(u32, {o.n(slot + k)})"
-        return f"put({there}, on, V<u32>({text}));"
-
-    k = offset // 4
-    if size == 8:
-        return [f"{{ const V<u64> v = as<u64>({value});", put(k, "lo32(v)"), put(k + 1, "hi32(v)"), "}"]
-    if size == 4:
-        return [put(k, f"as<u32>({value})")]
-    shift, ones = 8 * (offset % 4), (1 << 8 * size) - 1
-    there = f"R(u32, {o.n(slot + k)})"
-    put_in = f"({there} & ~({ones}u << {shift})) | to<u32>(as<u{8 * size}>({value})) << {shift}"
-    return [f"put({there}, on, V<u32>({put_in}));"]
+def _st_param(o: Operation, slot: int, offset: int, size: int, value: str) -> str:
+    there, value = f"R(u{8 * max(size, 4)}, {_slot(o, slot, offset, size)})", f"as<u{8 * size}>({value})"
+    if size < 4:
+        shift, ones = 8 * (offset % 4), (1 << 8 * size) - 1
+        value = f"({there} & ~({ones}u << {shift})) | to<u32>({value}) << {shift}"
+    return f"put({there}, on, V<u{8 * max(size, 4)}>({value}));"
 
 
 def _atom(o: Operation, words: list[str]) -> None:
@@ -217,7 +168,7 @@ def _atom(o: Operation, words: list[str]) -> None:
     given, compared = (read[1], read[0]) if compares else (read[0], read[0])
     lines = [
         place,
-        _misaligned(o, size),
+        _misaligned(o, words, size),
         f"if (atomics_of_warp(c, on, at, {size}, {o.here}, {'true' if compares else 'false'})) return 1;",
         "const V<u32> lo = lo32(at), hi = hi32(at);",
         f"typedef {t} T; V<{u}> old;",

@@ -130,8 +130,8 @@ class KernelTranslation:
         return self._constants.get((function, register))
 
     def _take(self, slots: int) -> int:
-        self._next += slots
-        return self._next - slots
+        self._next += slots + slots % 2
+        return self._next - slots - slots % 2
 
     @property
     def vectors(self) -> int:

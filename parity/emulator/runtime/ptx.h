@@ -82,13 +82,42 @@ INLINE V<u64> own_scratch(Context *c, u32 wave, u64 offset) {
   return c->scratch + offset + to<u64>((wave * LANES + IOTA) * c->scratch_stride);
 }
 
-// Loads from adjacent places: with one access, or one by one if that access fails.
+// Loads from adjacent places: N elements with one access, whose address is a multiple of their size.
 INLINE u32 load_at(Context *c, Mask on, In<u64> at, u32 instruction, V<u8> *x) { return load_at_u8(c, on, at, instruction, x); }
 INLINE u32 load_at(Context *c, Mask on, In<u64> at, u32 instruction, V<u16> *x) { return load_at_u16(c, on, at, instruction, x); }
 INLINE u32 load_at(Context *c, Mask on, In<u64> at, u32 instruction, V<u32> *x) { return load_at_u32(c, on, at, instruction, x); }
 INLINE u32 load_at(Context *c, Mask on, In<u64> at, u32 instruction, V<u64> *x) { return load_at_u64(c, on, at, instruction, x); }
+template <u32 BYTES> struct Unsigned;
+template <> struct Unsigned<2> { typedef u16 T; };
+template <> struct Unsigned<4> { typedef u32 T; };
+template <> struct Unsigned<8> { typedef u64 T; };
+template <class T> constexpr u32 PER_WORD = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
+template <class T> INLINE V<T> in_words(const V<u32> *words, u32 i) { // element i
+  if constexpr (sizeof(T) == 8) return join(words[2 * i], words[2 * i + 1]);
+  else return to<T>(words[i / PER_WORD<T>] >> (u32)(8 * sizeof(T) * (i % PER_WORD<T>)));
+}
+template <class T> INLINE void put_in_words(V<u32> *words, u32 i, V<T> x) { // the words are 0 at first
+  if constexpr (sizeof(T) == 8) words[2 * i] = lo32(x), words[2 * i + 1] = hi32(x);
+  else words[i / PER_WORD<T>] |= to<u32>(x) << (u32)(8 * sizeof(T) * (i % PER_WORD<T>));
+}
+template <class T, u32 N> INLINE u32 load_vector(Context *c, Mask on, V<u64> at, u32 instruction, V<T> *x) {
+  constexpr u32 BYTES = N * sizeof(T);
+  if constexpr (N == 1) return load_at(c, on, at, instruction, x);
+  else if constexpr (BYTES <= 8) {
+    typedef typename Unsigned<BYTES>::T U;
+    V<U> whole;
+    if (load_at(c, on, at, instruction, &whole)) return 1;
+    for (u32 i = 0; i < N; i++) x[i] = to<T>(whole >> (U)(8 * sizeof(T) * i));
+  } else {
+    V<u32> words[BYTES / 4];
+    if (gather_at(c, on, at, BYTES, instruction, words)) return 1;
+    for (u32 i = 0; i < N; i++) x[i] = in_words<T>(words, i);
+  }
+  return 0;
+}
+// The same for several instructions: with one access, or one by one if that access fails.
 template <class T, u32 N> INLINE u32 load_apart(Context *c, Mask on, V<u64> at, u32 instruction, V<T> *x) {
-  constexpr u32 BYTES = N * sizeof(T), PER = 4 / sizeof(T) ? 4 / sizeof(T) : 1;
+  constexpr u32 BYTES = N * sizeof(T);
   V<u32> words[BYTES / 4];
   u32 &unwritten = c->running->unwritten.bytes; // the deferred read of unwritten LDS
   const u32 before = unwritten;
@@ -100,25 +129,35 @@ template <class T, u32 N> INLINE u32 load_apart(Context *c, Mask on, V<u64> at, 
   for (u32 i = 0; i < N; i++) {
     if (failed) {
       if (load_at(c, on, at + i * sizeof(T), instruction, x + i)) return 1;
-    } else if constexpr (sizeof(T) == 8) x[i] = join(words[2 * i], words[2 * i + 1]);
-    else x[i] = to<T>(words[i / PER] >> (u32)(8 * sizeof(T) * (i % PER)));
+    } else x[i] = in_words<T>(words, i);
   }
   return 0;
 }
 
-// Stores to adjacent places: with one access if the threads do not overlap, or one by one if that access fails.
+// Stores to adjacent places: with one access, or, for several instructions, one by one if the threads overlap or it fails.
 INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u8> x) { return store_at_u8(c, on, at, instruction, x); }
 INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u16> x) { return store_at_u16(c, on, at, instruction, x); }
 INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u32> x) { return store_at_u32(c, on, at, instruction, x); }
 INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u64> x) { return store_at_u64(c, on, at, instruction, x); }
+template <class T, u32 N> INLINE u32 store_vector(Context *c, Mask on, V<u64> at, u32 instruction, const V<T> *x) {
+  constexpr u32 BYTES = N * sizeof(T);
+  if constexpr (N == 1) return store_at(c, on, at, instruction, x[0]);
+  else if constexpr (BYTES <= 8) {
+    typedef typename Unsigned<BYTES>::T U;
+    V<U> whole = 0;
+    for (u32 i = 0; i < N; i++) whole |= to<U>(x[i]) << (U)(8 * sizeof(T) * i);
+    return store_at(c, on, at, instruction, whole);
+  } else {
+    V<u32> words[BYTES / 4] = {};
+    for (u32 i = 0; i < N; i++) put_in_words(words, i, x[i]);
+    return scatter_at(c, on, at, BYTES, instruction, words);
+  }
+}
 template <class T, u32 N> INLINE u32 store_apart(Context *c, Mask on, V<u64> at, u32 instruction, const V<T> *x) {
-  constexpr u32 BYTES = N * sizeof(T), PER = 4 / sizeof(T) ? 4 / sizeof(T) : 1;
+  constexpr u32 BYTES = N * sizeof(T);
   if (!c->compares && in_order(lo32(at), on, BYTES)) {
     V<u32> words[BYTES / 4] = {};
-    for (u32 i = 0; i < N; i++) {
-      if constexpr (sizeof(T) == 8) words[2 * i] = lo32(x[i]), words[2 * i + 1] = hi32(x[i]);
-      else words[i / PER] |= to<u32>(x[i]) << (u32)(8 * sizeof(T) * (i % PER));
-    }
+    for (u32 i = 0; i < N; i++) put_in_words(words, i, x[i]);
     u32 failed;
     if constexpr (BYTES == 4) failed = store_at(c, on, at, instruction, words[0]);
     else failed = scatter_at(c, on, at, BYTES, instruction, words);
@@ -127,6 +166,38 @@ template <class T, u32 N> INLINE u32 store_apart(Context *c, Mask on, V<u64> at,
   }
   for (u32 i = 0; i < N; i++)
     if (store_at(c, on, at + i * sizeof(T), instruction + i, x[i])) return 1;
+  return 0;
+}
+
+// --- fragments of matrices (ptx/matrix.py) ---
+// Thread n % 32 holds element n of a matrix, counted by rows. Registers W hold one or more elements T.
+template <class T, u32 ROWS, u32 COLUMNS, bool BY_ROWS, bool LOADS, class W, u32 N>
+INLINE u32 move_fragment(Context *c, Mask on, V<u64> start, V<u32> distance, u32 instruction, V<W> (&x)[N]) {
+  constexpr u32 PER = sizeof(W) / sizeof(T);
+  for (u32 e = 0; e < N * PER; e++) {
+    const V<u32> number = (e * 32 + IOTA) % (ROWS * COLUMNS), row = number / COLUMNS, column = number % COLUMNS;
+    const V<u64> at = start + to<u64>(BY_ROWS ? row * distance + column : column * distance + row) * sizeof(T);
+    const W shift = 8 * sizeof(T) * (e % PER);
+    V<T> y = to<T>(x[e / PER] >> shift);
+    if (LOADS ? load_at(c, on, at, instruction, &y) : store_at(c, on, at, instruction, y)) return 1;
+    if (LOADS) x[e / PER] |= to<W>(y) << shift;
+  }
+  return 0;
+}
+// Loads N matrices of 8 rows of 16 bytes. Eight threads provide the row addresses of a matrix.
+template <bool TRANSPOSED, u32 N> INLINE u32 load_matrices(Context *c, Mask on, V<u64> at, u32 instruction, Lanes<u32> (&part)[N]) {
+  const Mask those = on & (Mask)((1ul << 8 * N) - 1);
+  V<u32> rows[4] = {};
+  if (misaligned(c, those, at, 15, instruction) || gather_at(c, those, at, 16, instruction, rows)) return 1;
+  for (u32 q = 0; q < N; q++)
+    for (u32 l = 0; l < LANES; l++) {
+      part[q][l] = 0;
+      for (u32 half = 0; half < 2; half++) {
+        const u32 row = TRANSPOSED ? 2 * (l % 4) + half : l / 4, column = TRANSPOSED ? l / 4 : l % 4 * 2 + half;
+        const u32 pair = ((const u32 *)rows)[column / 2 * LANES + 8 * q + row];
+        part[q][l] |= (pair >> 16 * (column % 2) & 0xffff) << 16 * half;
+      }
+    }
   return 0;
 }
 
