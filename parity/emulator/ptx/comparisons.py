@@ -29,95 +29,75 @@ def _condition(o: Operation, compare: str, floats: bool) -> str:
     return "holds(a == a) & holds(b == b)" if compare == "num" else "holds(a != a) | holds(b != b)"
 
 
-def comparison(o: Operation, words: list[str], a: str, b: str) -> tuple[str, list[str]]:
-    """Return statements that compute the mask ``r`` of a comparison, and the remaining words (boolean operators)."""
+def comparison(o: Operation, words: list[str], a: str, b: str) -> str:
+    """Return statements that compute the mask ``r`` of a comparison."""
     modifiers, types = split_types(words)
-    type_, compare = types[-1], modifiers[0]
+    type_ = types[-1]
     own = {"bf16": "f32"}.get(type_, cpp_type(type_))
     values = []
     for operand in (a, b):
         value = o.source(operand, type_)
         value = f"of_bf16({value})" if type_ == "bf16" else value
         values.append(f"ftz({value})" if "ftz" in modifiers else value)
-    condition = _condition(o, compare, type_ in ("f16", "f32", "f64", "bf16"))
+    condition = _condition(o, modifiers[0], type_ in ("f16", "f32", "f64", "bf16"))
     kind = f"V<{own}>"
     if type_[0] in "bsu" and all(map(_OF_WARP.fullmatch, values)):  # warp-uniform values are compared once
         kind, values = own, [value.replace("K(", "C(") for value in values]
-    text = f"const {kind} a = {values[0]}, b = {values[1]}; Mask r = {condition};"
-    return text, [word for word in modifiers[1:] if word != "ftz"]
+    return f"const {kind} a = {values[0]}, b = {values[1]}; Mask r = {condition};"
 
 
 def _halves_comparison(o: Operation, words: list[str], a: str, b: str) -> str:
     """Return statements that compute the masks ``r0`` and ``r1`` of the two halves."""
     modifiers, types = split_types(words)
-    kind = types[-1].removesuffix("x2")
+    own, read = ("f32", "of_bf16({0}16({1}))") if types[-1] == "bf16x2" else ("f16", "half_{0}<f16>({1})")
+    read = f"ftz({read})" if "ftz" in modifiers else read
     condition = _condition(o, modifiers[0], True)
     lines = [f"const V<u32> pa = {o.source(a, 'b32')}, pb = {o.source(b, 'b32')};"]
     for i, half in enumerate(("lo", "hi")):
-        read = "of_bf16({half}16({name}))" if kind == "bf16" else "half_{half}<f16>({name})"
-        x, y = (read.format(half=half, name=name) for name in ("pa", "pb"))
-        if "ftz" in modifiers:
-            x, y = f"ftz({x})", f"ftz({y})"
-        own = "f32" if kind == "bf16" else "f16"
-        lines.append(f"const Mask r{i} = [&] {{ const V<{own}> a = {x}, b = {y}; return (Mask)({condition}); }}();")
+        values = f"const V<{own}> a = {read.format(half, 'pa')}, b = {read.format(half, 'pb')};"
+        lines.append(f"const Mask r{i} = [&] {{ {values} return (Mask)({condition}); }}();")
     return "\n".join(lines)
 
 
+_OPERATORS = {"and": "&", "or": "|", "xor": "^"}
+
+
 def combine_masks(operator: str, mask: str, other: str) -> str:
-    return f"({mask}) {dict(zip(('and', 'or', 'xor'), '&|^', strict=True))[operator]} ({other})"
+    return f"({mask}) {_OPERATORS[operator]} ({other})"
+
+
+def _masks(o: Operation, words: list[str]) -> tuple[str, list[str]]:
+    """Return statements for a comparison, and the masks of both halves, or of the comparison and its inverse.
+
+    A boolean operator combines each mask with a predicate, the last operand.
+    """
+    _, a, b, *more = o.item.operands
+    halves = words[-1].endswith("x2")
+    text = (_halves_comparison if halves else comparison)(o, words, a, b)
+    masks = ["r0", "r1"] if halves else ["r", "~r"]
+    if operator := next((word for word in words if word in _OPERATORS), ""):
+        text += f" const Mask other = {o.predicate(more[0])};"
+        masks = [combine_masks(operator, mask, "other") for mask in masks]
+    return text, masks
 
 
 def _setp(o: Operation, words: list[str]) -> None:
-    target, a, b, *more = o.item.operands
-    first, second = split_results(target)
-    if words[-1].endswith("x2"):
-        text = _halves_comparison(o, words, a, b)
-        operator = next((word for word in words if word in ("and", "or", "xor")), None)
-        lines = [text]
-        for name, mask in ((first, "r0"), (second, "r1")):
-            lines.append(o.decide(name, combine_masks(operator, mask, o.predicate(more[0])) if operator else mask))
-        o.guarded(*lines)
-        return
-    text, rest = comparison(o, words, a, b)
-    lines = [text]
-    value, inverse = "r", "~r"
-    if rest:
-        other = o.predicate(more[0])
-        lines.append(f"const Mask other = {other};")
-        value, inverse = combine_masks(rest[0], "r", "other"), combine_masks(rest[0], "~r", "other")
-    lines.append(f"const Mask p = {value}, q = {inverse};")
-    o.guarded(*lines, o.decide(first, "p"), o.decide(second, "q"))
+    text, masks = _masks(o, words)
+    o.guarded(text, *map(o.decide, split_results(o.item.operands[0]), masks))
 
 
 def _setr(o: Operation, words: list[str]) -> None:
     """Emit ``set``, whose result is all ones or 1.0 if the comparison holds."""
-    target, a, b, *more = o.item.operands
-    _, types = split_types(words)
+    target, result = o.item.operands[0], split_types(words)[1][0]
+    text, masks = _masks(o, words)
     if words[-1].endswith("x2"):
-        text = _halves_comparison(o, words, a, b)
-        if operator := next((word for word in words if word in ("and", "or", "xor")), None):
-            lines = [f"const Mask other = {o.predicate(more[0])};"]
-            lower, upper = (combine_masks(operator, mask, "other") for mask in ("r0", "r1"))
-        else:
-            lines, lower, upper = [], "r0", "r1"
-        ones = {"f16x2": "0x3c00", "bf16x2": "0x3f80"}.get(types[0], "0xffff")
-        values = [f"sel({mask}, all((u16){ones}), all((u16)0))" for mask in (lower, upper)]
-        o.guarded(text, *lines, o.result(target, "b32", f"of_halves({', '.join(values)})"))
+        ones = {"f16x2": "0x3c00", "bf16x2": "0x3f80"}.get(result, "0xffff")
+        values = [f"sel({mask}, all((u16){ones}), all((u16)0))" for mask in masks]
+        o.guarded(text, o.result(target, "b32", f"of_halves({', '.join(values)})"))
         return
-    result = types[0]
-    text, rest = comparison(o, [word for word in words if word != result] if types[0] != types[-1] else words, a, b)
-    lines = [text]
-    if rest:
-        lines.append(f"r = {combine_masks(rest[0], 'r', o.predicate(more[0]))};")
-    if result in ("f32", "f64", "f16"):
-        value = f"sel(r, all<{result}>(({result})1), all<{result}>(({result})0))"
-        lines.append(o.result(target, result, value))
-    elif result == "bf16":
-        lines.append(o.result(target, "b16", "sel(r, all((u16)0x3f80), all((u16)0))"))
-    else:
-        c = cpp_type(result)
-        lines.append(o.result(target, result, f"sel(r, all<{c}>(({c})-1), all<{c}>(({c})0))"))
-    o.guarded(*lines)
+    c = cpp_type(result)
+    one = "0x3f80" if result == "bf16" else "1" if c[0] == "f" else "-1"
+    o.guarded(text, o.result(target, result, f"sel({masks[0]}, all<{c}>(({c}){one}), all<{c}>(({c})0))"))
 
 
 def _selp(o: Operation, words: list[str]) -> None:

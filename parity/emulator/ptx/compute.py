@@ -123,8 +123,7 @@ def value_of(o: Operation, operand: str) -> tuple[str, str]:
     base, *words = mnemonic.split(".")
     operands = split_operands(rest)
     if base == "setp":
-        text, _ = comparison(o, words, *operands)
-        return f"[&] {{ {text} return r; }}()", "pred"
+        return f"[&] {{ {comparison(o, words, *operands)} return r; }}()", "pred"
     if words == ["pred"]:
         return f"({_combined(base, [o.predicate(each) for each in operands])})", "pred"
     if base == "cvt":
@@ -235,25 +234,13 @@ def _carry(o: Operation, base: str, words: list[str]) -> None:
     """Emit ``add.cc``, ``addc``, ``sub.cc``, ``subc``, ``mad.cc`` or ``madc``. Each thread has one carry."""
     target, *operands = o.item.operands
     type_ = words[-1]
-    c = f"u{8 * size_of(type_)}"
-    signed = cpp_type(type_)
-    values = [o.source(each, type_) for each in operands]
-    out, root = "cc" in words, base.removesuffix("c")
-    given = f"sel((Mask)t->scalar[CARRY], all<{c}>(1), all<{c}>(0))" if base.endswith("c") else f"all<{c}>(0)"
-    lines, first = [f"const V<{c}> in = {given};"], values[0]
-    if root == "mad":
-        lines.append(f"const V<{signed}> x = {values[0]}, y = {values[1]};")
-        first = f"V<{signed}>({'high(x, y)' if 'hi' in words else 'x * y'})"
-    sign = "-" if root == "sub" else "+"
-    lines.append(f"const V<{c}> a = as<{c}>({first}), b = as<{c}>({values[-1]});")
-    lines.append(f"const V<{c}> s = a {sign} b, r = s {sign} in;")
-    carried = "holds(a < b) | holds(s < in)" if root == "sub" else "holds(s < a) | holds(r < s)"
-    if out:
-        lines.append(f"const Mask carried = {carried};")
-    lines.append(o.result(target, f"b{8 * size_of(type_)}", "r"))
-    if out:
-        lines.append("t->scalar[CARRY] = (t->scalar[CARRY] & ~on) | (carried & on);")
-    o.guarded(*lines)
+    values, bits = [o.source(each, type_) for each in operands], 8 * size_of(type_)
+    if base.startswith("mad"):
+        a, b, _ = values
+        values[:2] = [f"V<{cpp_type(type_)}>({f'high({a}, {b})' if 'hi' in words else f'{a} * {b}'})"]
+    first, second = (f"as<u{bits}>({value})" for value in values)
+    form = ", ".join(str(each).lower() for each in (base.startswith("sub"), base.endswith("c"), "cc" in words))
+    o.guarded(o.result(target, f"b{bits}", f"with_carry<u{bits}, {form}>(t, on, {first}, {second})"))
 
 
 def _add(o: Operation, words: list[str]) -> None:

@@ -71,6 +71,17 @@ INLINE bool is_first(const Context *c, u32 wave) { return c->running->wave[wave]
 #define NEXT ((u64)(o - t->code) + 1)
 #define SELF ((u64)(o - t->code))
 
+// add.cc, addc, sub.cc, subc, mad.cc and madc: each thread has one carry.
+template <class T, bool SUB, bool IN, bool OUT> INLINE V<T> with_carry(State *t, Mask on, V<T> a, V<T> b) {
+  const V<T> in = IN ? sel((Mask)t->scalar[CARRY], all<T>(1), all<T>(0)) : all<T>(0);
+  const V<T> s = SUB ? a - b : a + b, r = SUB ? s - in : s + in;
+  if (OUT) {
+    const Mask carried = SUB ? holds(a < b) | holds(s < in) : holds(s < a) | holds(r < s);
+    t->scalar[CARRY] = (t->scalar[CARRY] & ~on) | (carried & on);
+  }
+  return r;
+}
+
 // --- numbers of a launch, which the host writes to memory ---
 INLINE u32 launched(Context *c, u32 k) { return ((const u32 *)(c->data + (c->dispatch - c->base)))[k]; }
 template <class T> INLINE V<T> parameter(Context *c, u64 at) { return all<T>(*(const T *)(c->data + (c->kernarg - c->base) + at)); }
