@@ -8,13 +8,12 @@ and the default.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from parity.errors import UsageError, nearest
-from parity.platform.files import read_table
+from parity.platform.files import read_rows
 
 TABLE = Path(__file__).with_suffix(".csv")
 
@@ -94,27 +93,9 @@ class Target:
 
 def read(path: Path) -> tuple[dict[str, Target], dict[str, TargetLimits]]:
     """Return the AMD targets of a table, and the limits of all targets, by name. An empty cell is 0 or "no"."""
-    rows = read_table(path)
-    limits = {
-        row["name"]: TargetLimits(**{field.name: int(row[field.name] or 0) for field in fields(TargetLimits)})
-        for row in rows
-    }
-    return {row["name"]: _target(row, limits[row["name"]]) for row in rows if row["isa"]}, limits
-
-
-def _target(row: Mapping[str, str], limits: TargetLimits) -> Target:
-    return Target(
-        row["name"],
-        int(row["isa"]),
-        int(row["wavefront"]),
-        int(row["lds_bytes"]),
-        packed_ids=row["packed_ids"] == "yes",
-        group_ids_in_ttmp=row["group_ids_in_ttmp"] == "yes",
-        architected_scratch=row["architected_scratch"] == "yes",
-        fnuz=row["fnuz"] == "yes",
-        limits=limits,
-        default=row["default"] == "yes",
-    )
+    rows = read_rows(path, Target)
+    limits = dict(zip((row.name for row in rows), read_rows(path, TargetLimits), strict=True))
+    return {row.name: replace(row, limits=limits[row.name]) for row in rows if row.isa}, limits
 
 
 TARGETS, LIMITS = read(TABLE)
@@ -122,7 +103,7 @@ TARGETS, LIMITS = read(TABLE)
 DEFAULT_TARGETS = tuple(target.name for target in TARGETS.values() if target.default)
 """The targets of a run that names none. Every ROCm still in use supports the first."""
 
-CUDA_TARGET = next(row["name"] for row in read_table(TABLE) if row["default"] and not row["isa"])
+CUDA_TARGET = next(row.name for row in read_rows(TABLE, Target) if row.default and not row.isa)
 """The default CUDA target. It is the architecture of the H200, whose results the PTX emulator reproduces (docs/ptx.md).
 """
 

@@ -25,7 +25,8 @@ T = TypeVar("T")
 
 _CELLS: Mapping[str, Callable[[str], Any]] = {
     "str": str,
-    "int": int,
+    "int": lambda cell: int(cell or 0),
+    "float": float,
     "int | None": lambda cell: int(cell) if cell else None,
     "bool": "yes".__eq__,
     "tuple[str, ...]": lambda cell: tuple(cell.split()),
@@ -33,7 +34,7 @@ _CELLS: Mapping[str, Callable[[str], Any]] = {
     "tuple[int, ...]": lambda cell: tuple(int(part) for part in cell.split(".") if part),
     "re.Pattern[str]": re.compile,
 }
-"""The value of a cell by the type of its field: words, the numbers of a version, or a regular expression."""
+"""The value of a cell by the type of its field, such as words, the numbers of a version, or a regular expression."""
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -135,9 +136,10 @@ def read_table(path: Path) -> list[dict[str, str]]:
 
 
 def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
-    """Read one of parity's CSV files as instances of a dataclass whose fields are named like the columns."""
-    convert = {field.name: _CELLS[str(field.type)] for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    return tuple(kind(**{name: of(row[name]) for name, of in convert.items()}) for row in read_table(path))
+    """Read one of parity's CSV files as instances of a dataclass; fields without a column keep their default."""
+    rows, fields = read_table(path), dataclasses.fields(kind)  # type: ignore[arg-type]
+    convert = {field.name: _CELLS[str(field.type)] for field in fields if field.name in rows[0]}
+    return tuple(kind(**{name: of(row[name]) for name, of in convert.items()}) for row in rows)
 
 
 def find_below(folder: Path, *suffixes: str) -> Iterator[Path]:

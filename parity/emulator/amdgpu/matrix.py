@@ -20,7 +20,7 @@ from parity.compilers.targets import target
 from parity.emulator.amdgpu.operands import is_vector, read_vector, registers
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
-from parity.platform.files import read_table
+from parity.platform.files import read_rows
 
 SUMS = {
     "exact": "integers wrap, or saturate once at the end",
@@ -84,12 +84,8 @@ class MatrixInstruction:
 @cache
 def matrix_instructions(name: str) -> Mapping[str, MatrixInstruction]:
     """Return the matrix instructions of a target by mnemonic."""
-    numbers = ("m", "n", "k", "blocks", "copies", "group")
-    return {
-        row["instruction"]: MatrixInstruction(**{key: int(x) if key in numbers else x for key, x in row.items()})  # type: ignore[arg-type]
-        for row in read_table(Path(__file__).with_suffix(".csv"))
-        if row["target"] == name
-    }
+    rows = read_rows(Path(__file__).with_suffix(".csv"), MatrixInstruction)
+    return {row.instruction: row for row in rows if row.target == name}
 
 
 _WITH_BLOCKS = re.compile(r"(v_mfma_\w+x\d+)_(?:\d+b_)?([a-z]+\d+)")

@@ -17,7 +17,7 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.platform.files import read_table
+from parity.platform.files import read_rows, read_table
 
 _SETS = {
     "i16": "u16 s16",
@@ -50,25 +50,20 @@ REFUSED = {row["name"]: row["feature"] for row in read_table(Path(__file__).with
 class PtxInstructionRow:
     """The semantics of one instruction. ``sources`` and ``result`` are types, possibly ``T`` or ``W``."""
 
+    name: str
+    types: tuple[str, ...]
     modifiers: frozenset[str]
     result: str
     sources: tuple[str, ...]
     expression: str
 
 
-def _types(text: str) -> list[str]:
-    return [each for word in text.split() for each in _SETS.get(word, word).split()]
-
-
 @functools.cache
 def _rows() -> dict[tuple[str, str], PtxInstructionRow]:
     rows: dict[tuple[str, str], PtxInstructionRow] = {}
-    for line in read_table(Path(__file__).with_suffix(".csv")):
-        row = PtxInstructionRow(
-            frozenset(line["modifiers"].split()), line["result"], tuple(line["sources"].split()), line["expression"]
-        )
-        for type_ in _types(line["types"]):
-            rows.setdefault((line["name"], type_), row)
+    for row in read_rows(Path(__file__).with_suffix(".csv"), PtxInstructionRow):
+        for type_ in (each for word in row.types for each in _SETS.get(word, word).split()):
+            rows.setdefault((row.name, type_), row)
     return rows
 
 
