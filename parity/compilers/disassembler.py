@@ -21,6 +21,7 @@ from typing import Any
 
 from parity.compilers.targets import Target, target
 from parity.errors import MissingTool, ParityError, UsageError
+from parity.platform.files import read_rows
 
 _BUNDLES = (b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 _AMDGPU = 224  # EM_AMDGPU
@@ -35,26 +36,22 @@ _VERSION = re.compile(r"LLVM version (\d+)")
 _LOW, _HIGH = ("s_add_u32", "s_add_co_u32"), ("s_addc_u32", "s_add_co_ci_u32")
 _DATA = (".rodata", ".data", ".bss")
 
-# Bits of the kernel descriptor by word: name, lowest bit, number of bits. LLVM, "User Guide for AMDGPU Backend".
-_RSRC2 = (
-    ("user_sgpr_count", 1, 5),
-    ("system_sgpr_workgroup_id_x", 7, 1),
-    ("system_sgpr_workgroup_id_y", 8, 1),
-    ("system_sgpr_workgroup_id_z", 9, 1),
-    ("system_sgpr_workgroup_info", 10, 1),
-    ("system_vgpr_workitem_id", 11, 2),
-)
-_PROPERTIES = (
-    ("user_sgpr_private_segment_buffer", 0, 1),
-    ("user_sgpr_dispatch_ptr", 1, 1),
-    ("user_sgpr_queue_ptr", 2, 1),
-    ("user_sgpr_kernarg_segment_ptr", 3, 1),
-    ("user_sgpr_dispatch_id", 4, 1),
-    ("user_sgpr_flat_scratch_init", 5, 1),
-    ("user_sgpr_private_segment_size", 6, 1),
-    ("wavefront_size32", 10, 1),
-    ("uses_dynamic_stack", 11, 1),
-)
+
+@dataclass(frozen=True)
+class _Field:
+    """A directive of the kernel descriptor: the format of its word (struct), the lowest bit, and the number of bits.
+
+    Source: LLVM, "User Guide for AMDGPU Backend".
+    """
+
+    directive: str
+    offset: int
+    format: str
+    bit: int
+    bits: int
+
+
+_FIELDS = read_rows(Path(__file__).with_name("kernel_descriptor.csv"), _Field)
 
 
 @dataclass(frozen=True)
@@ -172,8 +169,7 @@ def _listing(elf: Any, path: Path, name: str, tools: Disassembler) -> Iterator[s
         if descriptor := symbols.get(f"{symbol}.kd"):
             yield '\t.section\t.rodata,"a"'
             yield f"\t.amdhsa_kernel {symbol}"
-            fields = _descriptor(_bytes_at(elf, descriptor["st_value"], 64), where)
-            yield from (f"\t\t.amdhsa_{key} {value}" for key, value in fields.items())
+            yield from _descriptor(_bytes_at(elf, descriptor["st_value"], 64), where)
             yield from ("\t.end_amdhsa_kernel", "\t.text")
         yield f".Lfunc_end{i}:"
     yield from _data(elf, {address: n for address, n in referred.items() if address not in names})
@@ -317,18 +313,11 @@ def _branched(line: _DisassembledLine) -> int:
     return line.address + 4 + 4 * int(words)
 
 
-def _descriptor(data: bytes, where: Target) -> dict[str, int]:
-    lds, scratch, kernarg = struct.unpack_from("<3I", data)
-    rsrc2, properties = struct.unpack_from("<IH", data, 52)
-    return {
-        "group_segment_fixed_size": lds,
-        "private_segment_fixed_size": scratch,
-        "kernarg_size": kernarg,
-        "enable_private_segment" if where.architected_scratch else "system_sgpr_private_segment_wavefront_offset": rsrc2
-        & 1,
-        **{name: rsrc2 >> bit & (1 << count) - 1 for name, bit, count in _RSRC2},
-        **{name: properties >> bit & (1 << count) - 1 for name, bit, count in _PROPERTIES},
-    }
+def _descriptor(data: bytes, where: Target) -> Iterator[str]:
+    scratch = "enable_private_segment" if where.architected_scratch else "system_sgpr_private_segment_wavefront_offset"
+    for field in _FIELDS:
+        (word,) = struct.unpack_from(f"<{field.format}", data, field.offset)
+        yield f"\t\t.amdhsa_{field.directive or scratch} {word >> field.bit & (1 << field.bits) - 1}"
 
 
 def _bytes_at(elf: Any, address: int, size: int) -> bytes:

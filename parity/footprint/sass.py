@@ -14,16 +14,9 @@ from pathlib import Path
 from parity.compilers.cuda_toolkit import nvcc
 from parity.emulator.amdgpu.classes import class_totals, classifier
 from parity.errors import MissingTool, ParityError
-from parity.platform.files import read_table
 from parity.platform.installation import install_command
 
-# sass_classes.csv has the prefixes of the opcodes of each class: CUDA Binary Utilities, "Instruction Set Reference".
-# The classes are AMD's. The uniform datapath counts as "salu", loads of constants as "smem", shared memory as "lds".
-# A shuffle counts as "lds", like its counterpart ds_bpermute.
-opcode_class = classifier(
-    {row["class"]: row["opcodes"] for row in read_table(Path(__file__).with_name("sass_classes.csv"))}
-)
-
+opcode_class = classifier("opcodes")
 _SECTION = re.compile(r"^\t\.section\t\.text\.(?P<name>[\w$.]+),", re.MULTILINE)
 _OPCODE = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+\{?\s*(?:@!?U?P\w+\s+)?(?P<opcode>[A-Z][A-Z0-9_]*)", re.MULTILINE)
 

@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from parity.emulator.amdgpu.isa import IGNORED
+from parity.platform.files import read_table
 
 WAIT = "wait"
 """The class of waits, hints and cache control, which do not count as executed."""
 
-#: The prefixes of the mnemonics of each class. The families are chapters of the RDNA3 and CDNA3 Instruction Set
-#: Architecture; the classes are the hardware counters that rocprofiler lists. Lane exchanges through the hardware of
-#: LDS (ds_bpermute, ds_swizzle) are in class lds. Compilers use buffers only for scratch memory, on targets without
-#: scratch instructions.
-_BEGINS = {
-    "valu": "v_",
-    "salu": "s_",
-    "smem": "s_load_ s_store_ s_buffer_ s_atomic_ s_scratch_ s_dcache_ s_memtime s_memrealtime",
-    "vmem load": "global_load_ flat_load_ image_",
-    "vmem store": "global_store_ flat_store_ image_store",
-    "vmem atomic": "global_atomic_ flat_atomic_ buffer_atomic_ image_atomic_",
-    "lds": "ds_",
-    "scratch": "scratch_ buffer_load_ buffer_store_",
-    "branch": "s_branch s_cbranch_ s_call_ s_swappc_ s_setpc_ s_rfe_",
-    "barrier": "s_barrier",
-    "other": "s_endpgm s_sendmsg s_trap s_sethalt",
-}
+# classes.csv has the prefixes of the mnemonics of each class. The families are chapters of the RDNA3 and CDNA3
+# Instruction Set Architecture; the classes are the hardware counters that rocprofiler lists. Lane exchanges through the
+# hardware of LDS (ds_bpermute, ds_swizzle) are in class lds. Compilers use buffers only for scratch memory, on targets
+# without scratch instructions. NVIDIA's opcodes (CUDA Binary Utilities, "Instruction Set Reference") have AMD's
+# classes, too: the uniform datapath is salu, loads of constants are smem, shared memory and shuffles are lds.
+_ROWS = read_table(Path(__file__).with_suffix(".csv"))
 
-CLASSES = (*_BEGINS, WAIT)
+CLASSES = tuple(row["class"] for row in _ROWS)
 """All classes, in the order of reports."""
 
 
-def classifier(begins: Mapping[str, str]) -> Callable[[str], str]:
-    """Return a function from mnemonics to classes.
+def classifier(column: str) -> Callable[[str], str]:
+    """Return a function from mnemonics to classes, by the prefixes in a column of the table.
 
-    ``begins`` has the prefixes of each class. The longest prefix decides; without a match, the class is ``other``.
+    The longest prefix decides; without a match, the class is ``other``.
     """
-    known = {begin: name for name, several in begins.items() for begin in several.split()}
+    known = {begin: row["class"] for row in _ROWS for begin in row[column].split()}
 
     @functools.cache
     def classified(mnemonic: str) -> str:
@@ -47,7 +39,7 @@ def classifier(begins: Mapping[str, str]) -> Callable[[str], str]:
     return classified
 
 
-_class_of = classifier(_BEGINS)
+_class_of = classifier("mnemonics")
 
 
 def instruction_class(mnemonic: str) -> str:
@@ -60,7 +52,7 @@ def instruction_class(mnemonic: str) -> str:
 
 def class_totals(counts: Iterable[tuple[str, int]]) -> Mapping[str, int]:
     """Add up the counts of each class, in the order of ``CLASSES``; omits classes with count 0."""
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for name, count in counts:
-        found[name] = found.get(name, 0) + count
-    return {name: found[name] for name in CLASSES if found.get(name)}
+        found[name] += count
+    return {name: found[name] for name in CLASSES if found[name]}
