@@ -15,7 +15,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from parity.compilers.headers import hip_headers
+from parity.compilers.headers import available_headers
 from parity.platform.cache import Cache, default_root
 from parity.porting.stubs import POLICY
 from parity.runners import registry
@@ -57,7 +57,7 @@ def _is_thorough(item: pytest.Item) -> bool:
 @pytest.fixture(scope="session", autouse=True)
 def headers() -> None:
     """Find AMD's headers once per process, so that tests with a separate cache do not fetch them again."""
-    hip_headers()
+    available_headers()
 
 
 @pytest.fixture(scope="session", autouse=True)

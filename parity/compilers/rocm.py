@@ -20,6 +20,7 @@ from parity.compilers import zig
 from parity.compilers.assembler import lost_instructions, wavefront_option
 from parity.compilers.dependencies import missing_headers, rule_options, rule_path
 from parity.compilers.errors import CompileError
+from parity.compilers.flags import flags_for
 from parity.compilers.headers import HipHeaders, available_headers, hip_version, kept_headers
 from parity.compilers.include import COMPAT, EMPTY_SOURCE, HEADERS, HEADERS_ALIAS, HIP_ALIAS, STUBS, SUPPLEMENT
 from parity.compilers.targets import DEFAULT_TARGETS, Target
@@ -36,12 +37,7 @@ OLDEST = (6, 0)
 FRONT_ENDS = ("hipcc", "amdclang++")
 HIPIFIERS = ("hipify-perl", "hipify-clang")
 
-HIP_FLAGS = (
-    *("-x", "hip", "--offload-device-only", "-S", "-O3", "-std=gnu++17", "-gline-tables-only"),
-    *("-mcode-object-version=5", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
-    *("-ferror-limit=100", "-DHIP_ENABLE_WARP_SYNC_BUILTINS"),
-    "-Wno-unused-command-line-argument",  # old versions of hipcc always pass linker options
-)
+HIP_FLAGS = flags_for("rocm hip")
 _ARGUMENT_NAMES = "-fhip-kernel-arg-name"  # clang 15 and newer
 _ASSEMBLER_FLAGS = ("-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
 _UNKNOWN = re.compile(r"unknown argument:? '([^']+)'")

@@ -33,6 +33,7 @@ _CELLS: Mapping[str, Callable[[str], Any]] = {
     "frozenset[str]": lambda cell: frozenset(cell.split()),
     "tuple[int, ...]": lambda cell: tuple(int(part) for part in cell.split(".") if part),
     "re.Pattern[str]": re.compile,
+    "Mapping[str, str]": lambda cell: dict(word.split("=") for word in cell.split()),
 }
 """The value of a cell by the type of its field, such as words, the numbers of a version, or a regular expression."""
 

@@ -121,7 +121,7 @@ def test_full_disk_of_headers_is_not_a_missing_header(tmp_path, monkeypatch):
     with pytest.raises(
         ResourceExhausted, match=rf"cannot write the cache folder {tmp_path}/headers: No space left .*free"
     ):
-        headers._found.__wrapped__()
+        headers.available_headers.__wrapped__()
 
 
 def imported(path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parity.bisect import compiler_options
-from parity.compilers.headers import hip_headers
+from parity.compilers.headers import available_headers
 from parity.runners import probe_runner, runner
 
 KERNELS = """\
@@ -218,7 +218,7 @@ def test_why_tries_other_header_versions(parity, project, only, tmp_path, monkey
     """The simulated ROCm has AMD's headers with a different version number."""
     project()
     rocm = tmp_path / "rocm"
-    shutil.copytree(hip_headers().folder, rocm / "include", ignore=shutil.ignore_patterns("clang"))
+    shutil.copytree(available_headers().folder, rocm / "include", ignore=shutil.ignore_patterns("clang"))
     version = rocm / "include" / "hip" / "hip_version.h"
     version.write_text(version.read_text().replace("HIP_VERSION_MAJOR 6", "HIP_VERSION_MAJOR 5"))
     (rocm / "bin").mkdir()
