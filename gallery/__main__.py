@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import parity
+from parity.report.excerpts import SourceFolders
 from parity.report.failures import Reproduction, failure_text
 from parity.report.model import CellState
 
@@ -68,7 +69,8 @@ def execute(bug: Bug, state: str, settings: parity.Settings | None = None) -> Ou
         column.target: frozenset(str(word) for cell in found for word in (cell.state, *cell.failures))
         for column, found in results.matrix.by_column()
     }
-    said = (failure_text(failure, Reproduction()) for failure in results.failures)
+    sources = SourceFolders.of(suite)
+    said = (failure_text(failure, Reproduction(), sources) for failure in results.failures)
     return Outcome(cells, "\n\n".join((*said, *results.notes)))
 
 

@@ -30,9 +30,9 @@ from parity.report.document import (
     read_matrix,
     with_totals,
 )
+from parity.report.excerpts import SourceFolders
 from parity.report.failures import Reproduction
 from parity.report.html.content import PageInput
-from parity.report.html.excerpts import SourceFolders
 from parity.report.matrix import matrix_from_records
 from parity.runners.recording_file import MEASUREMENTS, Environment
 

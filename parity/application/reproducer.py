@@ -184,7 +184,7 @@ def _readme(
         hip=next((side.build for side in sides if side.name == "hip"), None),
         targets=" and ".join(side.target for side in sides),
         seen=[(column.known_as, _verdict(record).replace("|", "\\|")) for column, record in records.items()],
-        failures=[_failure(column, record, source.name) for column, record in records.items() if record.verdict.failed],
+        failures=[_failure(column, record) for column, record in records.items() if record.verdict.failed],
         made_by=observed.worker.plan.made_by,
         rules=list(expectations.rule_texts(expected)),
         notes=[note.partition("\n")[0].rstrip(":") for note in notes],  # later lines name paths of this machine
@@ -192,9 +192,9 @@ def _readme(
     )
 
 
-def _failure(column: Column, record: CaseRecord, source: str) -> str:
+def _failure(column: Column, record: CaseRecord) -> str:
     reproduction = Reproduction.with_options({"runner": [column.spec], "target": [column.target]})
-    return failure_text(Failure((record,)), reproduction, source)
+    return failure_text(Failure((record,)), reproduction)
 
 
 def _execute(

@@ -20,10 +20,10 @@ from parity.cli.shared.parser import build_parser
 from parity.cli.shared.terminal import output
 from parity.errors import ParityError
 from parity.report.changes import compare_runs
+from parity.report.excerpts import SourceFolders
 from parity.report.failures import Reproduction
 from parity.report.folder import BADGE, PAGE, output_folder, write_texts
 from parity.report.html.content import comparison_content, page_content
-from parity.report.html.excerpts import SourceFolders
 from parity.report.html.page import render_badge, render_page
 from parity.suite.loading import find_suite
 

@@ -382,12 +382,10 @@ class Device:
 
     def _stats(self, code: CodeObject, kernel: str, loaded: _Loaded) -> LaunchStats:
         context = self._context
-
-        crossing = self._first(code, kernel, context.crossed)
         counts = ((name, loaded.counters[start]) for start, block in loaded.blocks.items() for name in block)
         return LaunchStats(
             self.instruction_budget - context.budget - context.reserve,
-            crossing.text if crossing else None,
+            self._first(code, kernel, context.crossed),
             self._first(code, kernel, context.undefined),
             self._language.class_totals(counts) if self._counted else None,
         )

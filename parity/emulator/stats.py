@@ -15,14 +15,14 @@ class LaunchStats:
 
     Attributes:
         instructions: how many instructions all wavefronts executed, without waits and hints.
-        crossing: the text of the first instruction that exchanged values between lanes 0-31 and 32-63 of a wavefront.
+        crossing: the first instruction that exchanged values between lanes 0-31 and 32-63 of a wavefront.
         undefined: the first instruction that used an undefined value: the value of a register that nothing has written
             or, in PTX, of a thread that does not take part in an exchange.
         classes: the instructions by class (``class_of``), on a device that counts.
     """
 
     instructions: int
-    crossing: str | None = None
+    crossing: Instruction | None = None
     undefined: Instruction | None = None
     classes: Mapping[str, int] | None = None
 

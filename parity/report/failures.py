@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shlex
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,15 +17,34 @@ from parity.compare.verdict import Status
 from parity.engine.case_records import DECLARATION, CaseRecord
 from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences
-from parity.porting import LITERAL, chosen_hipifier, find_ported
+from parity.platform.files import read_table
+from parity.porting import LITERAL, chosen_hipifier
+from parity.report.excerpts import NO_SOURCES, SourceFolders
 from parity.report.matrix import NOTHING_COMPARED, by_cell, failure_class, uncompared_records
-from parity.suite.loading import Suite
 from parity.suite.options import DEFAULT_RUNNER, as_arguments
 
 SHOWN_PER_KERNEL = 2
 KERNELS_NAMED = 8
 """Kernels that did not compile to list by name."""
 MISFITS = ("missing kernel", "error", DECLARATION)
+CLASSES = {row["class"]: row for row in read_table(Path(__file__).with_name("classes.csv"))}
+"""The ``meaning`` of each failure class, and the ``next`` step, with ``{explain}`` and others in place of commands."""
+LABELS = (
+    *("kernels", "where", "because", "who", "next", "element", "expected", "got", "apart", "wrong", "judged by"),
+    *("case", "found as", "named", "about", "launch", "printed", "declared", "again"),
+)
+"""The labels of a failure in their order."""
+PROSE = ("because", "who", "about", "declared")
+"""Labels of values that may be wrapped."""
+INDENT = 12
+"""The width of the column of labels, in characters."""
+PROVEN = {
+    "the port passes with --hipify helpful": "make these changes in the source, or translate with --hipify helpful",
+    "correct only at width": "let shuffles, votes and loops over lanes state their width, as in __shfl_xor(x, 16, 32)",
+}
+"""The next step by a part of the reason, which further launches have proven."""
+BRIEF = 4
+"""A reason of more lines, such as a compiler's message, is shown after the next step."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +71,11 @@ class Reproduction:
 
     def alone(self, record: CaseRecord) -> str:
         """Return the command that writes a stand-alone reproducer of the case; empty if the record has no case."""
-        alone = record.case and record.where.side
-        return shlex.join(["parity", "reproduce", record.case, *self.options]) if alone else ""
+        return self.other("reproduce", record.case) if record.case and record.where.side else ""
+
+    def other(self, command: str, *words: str) -> str:
+        """Return another command of parity with the same options."""
+        return shlex.join(["parity", command, *words, *self.options])
 
 
 @dataclass(frozen=True)
@@ -81,14 +104,6 @@ class Failure:
     @property
     def kernels(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(record.kernel for record in self.records))
-
-
-def kernel_file(suite: Suite, record: CaseRecord) -> Path | None:
-    """Return the file of a record's kernel; for AMD, the file of the HIP port if there is one."""
-    path = suite.files.get(record.module)
-    if path and suite.sides.ported and record.where.side == "amd":
-        return find_ported(path, suite.kernels, suite.sides.ported) or path
-    return path
 
 
 def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
@@ -176,57 +191,81 @@ def _without_target(record: CaseRecord) -> CaseRecord:
 
 
 def failure_text(
-    failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "", guesses: Sequence[str] = ()
+    failure: Failure,
+    reproduction: Reproduction,
+    sources: SourceFolders = NO_SOURCES,
+    declared: str = "",
+    guesses: Sequence[str] = (),
+    width: int | None = None,
 ) -> str:
-    """Return a failure as text: a head, and a line for each label and value of ``failure_lines``."""
-    head, lines = failure_lines(failure, reproduction, source, declared, guesses)
-    return "\n".join([f"FAIL  {head}", *(_line(label, value) for label, value in lines)])
+    """Return a failure as text: a head, and a line for each label and value of ``failure_lines``.
+
+    ``width`` limits the length of lines without commands and cases, in characters.
+    """
+    head, lines = failure_lines(failure, reproduction, sources, declared, guesses)
+    return "\n".join([f"FAIL  {head}", *(_line(label, value, width) for label, value in lines.items())])
 
 
 def failure_lines(
-    failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "", guesses: Sequence[str] = ()
-) -> tuple[str, list[tuple[str, str]]]:
+    failure: Failure,
+    reproduction: Reproduction,
+    sources: SourceFolders = NO_SOURCES,
+    declared: str = "",
+    guesses: Sequence[str] = (),
+) -> tuple[str, dict[str, str]]:
     """Return the head of a failure, and its labels with values.
 
-    ``source`` is the file of the kernel, omitted if a library computed. ``declared`` is the location of the op. It is
-    shown if kernel and declaration do not match, or if keywords of the declaration are ``guesses`` of parity init.
+    ``declared`` is the location of the op. It is shown if kernel and declaration do not match, or if keywords of the
+    declaration are ``guesses`` of parity init.
     """
     record = failure.records[0]
     small = record.minimal or record
-    verdict = small.verdict
+    verdict, kind = small.verdict, failure_class(record)
     targets = _and(failure.targets)
     who = f"{record.kernel} on {targets} ({record.evidence})"
     if not record.where.side:
-        who, source, declared = f"{record.case.partition('(')[0]} by {record.runner} on {targets}", "", ""
-    lines: list[tuple[str, str]] = [("case", small.case)]
+        who, declared = f"{record.case.partition('(')[0]} by {record.runner} on {targets}", ""
+    found: dict[str, str] = {"where": sources.where(record), "case": small.case}
     if record.without_code:
         who = f"{record.module} for {targets}"
-        lines.append(("kernels", first_names(failure.kernels, KERNELS_NAMED)))
-    if small.case != record.case:
-        lines.append(("found as", record.case))
-    about = str(divergences()[record.divergence]) if record.divergence in divergences() else ""
-    lines += [("named", record.title), ("about", about), ("launch", small.launch)]
+        found["kernels"] = first_names(failure.kernels, KERNELS_NAMED)
+    found["found as"] = record.case if small.case != record.case else ""
+    found["about"] = str(divergences()[record.divergence]) if record.divergence in divergences() else ""
+    found |= {"named": record.title, "launch": small.launch}
     if verdict.first:
         first = verdict.first
         index = ", ".join(map(str, first.coordinates))
         values = "  ".join(f"{name} = {value}" for name, value in small.inputs.items())
-        lines.append(("element", f"({index})" + (f"  {values}" if values else "")))
-        lines += [("expected", first.expected), ("got", first.got)]
+        found |= {"element": f"({index})  {values}".rstrip(), "expected": first.expected, "got": first.got}
         if math.isfinite(first.ulps):
             times = f"{first.budgets:.3g} times the allowed error"
             allowed = times if math.isfinite(first.budgets) else "no error is allowed"
-            lines.append(("apart", f"{first.ulps:.6g} {first.unit}, {allowed}"))
-        lines.append(("wrong", f"{verdict.wrong} of {verdict.total}: {verdict.pattern}"))
+            found["apart"] = f"{first.ulps:.6g} {first.unit}, {allowed}"
+        found["wrong"] = f"{verdict.wrong} of {verdict.total}: {verdict.pattern}"
     if verdict.by and verdict.failed:
-        lines.append(("judged by", f"{verdict.by}: the op has no reference"))
-    lines += [("because", verdict.detail.rstrip()), ("printed", small.printed.rstrip())]
+        found["judged by"] = f"{verdict.by}: the op has no reference"
+    found |= {"because": verdict.detail.rstrip(), "printed": small.printed.rstrip()}
     own = _and(list(dict.fromkeys(each.target for each in failure.records if each.where.side == record.where.side)))
-    lines.append(("who", _who(record, small, own)))
-    misfit = failure_class(record) in MISFITS or _both_fail(record)
+    found["who"] = _who(record, small, own)
+    misfit = kind in MISFITS or _both_fail(record)
     guessed = f", where parity init guessed {_and(guesses)}: compare them with the host's launch" if guesses else ""
-    place = f"{declared}{guessed}" if declared and (misfit or guesses) else ""
-    lines += [("kernel", source), ("declared", place), ("again", reproduction.of(small))]
-    return f"{who}: {failure_class(record)}", [(label, value) for label, value in lines if value]
+    found["declared"] = f"{declared}{guessed}" if declared and (misfit or guesses) else ""
+    found |= {"next": _next(kind, small, reproduction), "again": reproduction.of(small)}
+    labels = list(LABELS)
+    if len(found["because"].splitlines()) > BRIEF:
+        labels.remove("because")
+        labels.insert(labels.index("next") + 1, "because")
+    return f"{who}: {kind}", {label: found[label] for label in labels if found.get(label)}
+
+
+def _next(kind: str, record: CaseRecord, reproduction: Reproduction) -> str:
+    """Return the next step for a failure of this class, with the command that it needs."""
+    steps = [step for reason, step in PROVEN.items() if reason in record.verdict.detail]
+    step = steps[0] if steps else CLASSES[kind]["next"] if kind in CLASSES else ""
+    if not record.where.side:
+        return ""
+    commands = {name: reproduction.other(name, record.case) for name in ("explain", "reproduce")}
+    return step.format(**commands, build=reproduction.other("build", record.module), n="\n")
 
 
 def _who(record: CaseRecord, shown: CaseRecord, here: str) -> str:
@@ -258,12 +297,16 @@ def _who(record: CaseRecord, shown: CaseRecord, here: str) -> str:
             )
 
 
-def failures_file(records: Sequence[CaseRecord], reproduction: Reproduction) -> str:
+def failures_file(
+    records: Sequence[CaseRecord],
+    reproduction: Reproduction,
+    sources: SourceFolders = NO_SOURCES,
+) -> str:
     """Return the text of failures.txt: shown failures in full, and one command for each further failing case."""
     shown = shown_failures(records)
     ids = {id(record) for failure in shown for record in failure.records}
     rest = [record for record in records if record.failed and id(record) not in ids]
-    blocks = [failure_text(failure, reproduction) for failure in shown]
+    blocks = [failure_text(failure, reproduction, sources) for failure in shown]
     if rest:
         lines = [f"{record.kernel} {failure_class(record)}: {reproduction.of(record)}" for record in rest]
         blocks.append("\n".join(["Further failing cases:", *lines]))
@@ -279,6 +322,15 @@ def _and(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _line(label: str, value: str) -> str:
-    first, *more = value.splitlines()
+def _line(label: str, value: str, width: int | None) -> str:
+    lines = value.splitlines()
+    if width and label in PROSE:
+        lines = [part for line in lines for part in _wrapped(line, max(width - INDENT, INDENT))]
+    first, *more = lines
     return "\n".join([f"  {label:<9} {first}", *(f"  {'':<9} {line}" for line in more)])
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    whole = textwrap.TextWrapper(width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return whole.wrap(line) or [line]

@@ -13,9 +13,9 @@ from typing import Any
 from parity.engine.case_records import CaseRecord
 from parity.platform.files import lock, naming_write_errors
 from parity.report.document import as_json, document
+from parity.report.excerpts import SourceFolders
 from parity.report.failures import Reproduction, failures_file
 from parity.report.html.content import PageInput, page_content, recall_content
-from parity.report.html.excerpts import SourceFolders
 from parity.report.html.page import render_badge, render_page
 from parity.report.junit import junit
 from parity.report.model import Matrix
@@ -97,7 +97,7 @@ def write_reports(
         markdown(matrix),
         as_json(matrix),
         as_csv(matrix),
-        failures_file([*matrix.uncompiled, *records], reproduction),
+        failures_file(shown.records, reproduction, shown.sources),
         junit(matrix, records, reproduction),
         render_page(page_content(shown), "parity report"),
         render_badge(shown.matrix),

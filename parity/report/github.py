@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from parity.engine.case_records import CaseRecord
+from parity.report.excerpts import SourceFolders
 from parity.report.failures import Failure, Reproduction, failure_lines, failure_text, shown_failures
-from parity.report.html.excerpts import SourceFolders
-
-FileOf = Callable[[CaseRecord], Path | None]
 
 MOST = 10
 """GitHub shows at most this many annotations per step."""
 
 
 def github_annotations(
-    records: Sequence[CaseRecord], reproduction: Reproduction, sources: SourceFolders, file_of: FileOf, root: Path
+    records: Sequence[CaseRecord], reproduction: Reproduction, sources: SourceFolders, root: Path
 ) -> Iterator[str]:
-    """Yield one annotation per shown failure, at the source line that its message names, or else at the kernel's file.
+    """Yield one annotation per shown failure, at the source line that its message names, or else at the kernel.
 
-    ``file_of`` returns the file of a record's kernel. Locations are relative to the checkout ``root``; annotations for
+    Locations are relative to the checkout ``root``; annotations for
     files outside it have no location.
     """
     failures = shown_failures(records)
     for failure in failures[:MOST]:
-        yield _annotation(failure, reproduction, sources, file_of, root)
+        yield _annotation(failure, reproduction, sources, root)
     if len(failures) > MOST:
         yield f"::notice title=parity::{_text(f'{len(failures) - MOST} more failures are in the report')}"
 
 
-def _annotation(
-    failure: Failure, reproduction: Reproduction, sources: SourceFolders, file_of: FileOf, root: Path
-) -> str:
+def _annotation(failure: Failure, reproduction: Reproduction, sources: SourceFolders, root: Path) -> str:
     record = failure.records[0]
-    small = record.minimal or record
     head, _ = failure_lines(failure, reproduction)
-    where = sources.places(small.verdict.detail, "cuda" if record.target.startswith("sm_") else "amd")
-    path, line = where[0] if where else (file_of(record), 1)
+    path, line = sources.place(record) or (None, 1)
     place = ""
     if path and path.resolve().is_relative_to(root.resolve()):
-        place = f"file={_value(path.resolve().relative_to(root.resolve()).as_posix())},line={line},"
-    return f"::error {place}title={_value(head)}::{_text(failure_text(failure, reproduction))}"
+        place = f"file={_value(path.resolve().relative_to(root.resolve()).as_posix())},line={line or 1},"
+    return f"::error {place}title={_value(head)}::{_text(failure_text(failure, reproduction, sources))}"
 
 
 def _text(text: str) -> str:

@@ -174,7 +174,8 @@ class DeviceSession:
         if any(differs(replace(request, seed=seed)) for seed in range(ORDERS)):
             yield "depends on the order in which wavefronts run"
         if crossing:
-            yield f"values cross lanes 31 and 32 of a wavefront at {crossing}"
+            place = f" at {crossing.source}" if crossing.source else ""
+            yield f"values cross lanes 31 and 32 of a wavefront in {crossing.text}{place}"
 
 
 def _different_buffers(one: Mapping[str, Array], other: Mapping[str, Array]) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from parity.engine.case_records import CaseRecord
 from parity.errors import display_path
-from parity.report.failures import Reproduction, failure_text, kernel_file, shown_failures
+from parity.report.excerpts import SourceFolders
+from parity.report.failures import Reproduction, failure_text, shown_failures
 from parity.suite.loading import Suite
 
 
@@ -18,10 +19,10 @@ def failure_from_records(
     records: Sequence[CaseRecord], reproduction: Reproduction, suite: Suite
 ) -> ParityFailure | None:
     """Return the shown failures as an exception, or None. ``suite`` locates kernels and ops."""
-    texts = []
+    texts, sources = [], SourceFolders.of(suite)
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        locations = (kernel_file(suite, record) or "", suite.op(record.op).declared)
-        text = failure_text(failure, reproduction, *map(display_path, locations))
+        declared = display_path(suite.op(record.op).declared)
+        text = failure_text(failure, reproduction, sources, declared)
         texts.append(text + (f"\n  and {more} more failing {'cases' if more > 1 else 'case'}" if more else ""))
     return ParityFailure("\n\n".join(texts)) if texts else None

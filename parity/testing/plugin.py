@@ -29,9 +29,9 @@ from parity.engine.record_file import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
 from parity.porting import HIPIFY, chosen_hipifier
+from parity.report.excerpts import SourceFolders
 from parity.report.failures import Reproduction
 from parity.report.folder import REPORTS, output_folder, remove_files, write_reports
-from parity.report.html.excerpts import SourceFolders
 from parity.report.matrix import make_matrix
 from parity.report.model import Matrix
 from parity.report.render import summary, terminal

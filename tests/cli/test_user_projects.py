@@ -75,7 +75,7 @@ def test_foreign_folder_faults_are_detected(parity, foreign, edit):
     assert result.code == 1
     for kernel in ("ops::swiglu<float>", "ops::swiglu<__half>", "minmax"):
         assert f"FAIL  {kernel} on gfx1100 (emulated): value" in result.out
-    assert "kernel    src/activations/swiglu-fused.v2.cu" in result.out
+    assert "where     src/activations/swiglu-fused.v2.cu:" in result.out
     assert "low                  f32  pass" in result.out
 
 

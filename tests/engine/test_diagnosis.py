@@ -112,7 +112,7 @@ def test_kernel_that_requires_wave32_is_diagnosed(tmp_path):
     found = detail(tmp_path, "waves.rotate[u32](x=128~normal@0)", ["gfx1100", "gfx90a"])
     assert found["gfx1100"] == ""
     assert "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes" in found["gfx90a"]
-    assert "values cross lanes 31 and 32 of a wavefront at ds_bpermute_b32" in found["gfx90a"]
+    assert "values cross lanes 31 and 32 of a wavefront in ds_bpermute_b32" in found["gfx90a"]
 
 
 def test_failure_at_both_widths_gives_no_width_note(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 import parity
 from gallery.__main__ import HERE, Bug, Outcome, bugs, execute, main, mistake
+from parity.errors import display_path
 
 PAGE = HERE.parent / "docs" / "gallery.md"
 BUGS = {bug.name: bug for bug in bugs()}
@@ -22,6 +23,11 @@ PROJECTS = [
 def test_project_fails_before_fix_and_passes_after(bug: Bug, state: str) -> None:
     outcome = execute(bug, state, parity.Settings(examples=4 if bug.name in CHEAP else None))
     assert not mistake(bug, state, outcome), outcome.said
+    if bug.failure and state == "before":
+        shown = (bug.folder / "README.md").read_text().partition("```\n")[2].partition("\n```")[0]
+        said = outcome.said.replace(f"{display_path(bug.folder)}/", "")
+        missing = [line for line in shown.splitlines() if line.removesuffix(" ...") not in said]
+        assert shown and not missing
 
 
 def test_table_lists_every_project_with_its_files() -> None:

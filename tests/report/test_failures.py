@@ -14,7 +14,8 @@ from parity.compilers.compile_options import Sides
 from parity.engine.case_records import CaseRecord, CrossVendorComparison
 from parity.errors import UsageError
 from parity.op import Op
-from parity.report.failures import Failure, Reproduction, failure_text, failures_file, kernel_file, shown_failures
+from parity.report.excerpts import NO_SOURCES, SourceFolders
+from parity.report.failures import CLASSES, Failure, Reproduction, failure_text, failures_file, shown_failures
 from parity.report.folder import output_folder
 from parity.suite.loading import Suite
 
@@ -44,16 +45,27 @@ RECORD = CaseRecord(
 exp = Op("unary.exp", kernel="uexp_{T}", types=("f32",), args="x out", inputs={"x": "T"})
 
 
-def text_of(record, source=""):
-    return failure_text(Failure((record,)), Reproduction(), source)
+def text_of(record, sources=NO_SOURCES):
+    return failure_text(Failure((record,)), Reproduction(), sources)
 
 
-def test_failure_text_contains_all_fields():
+@pytest.fixture
+def sources(tmp_path, monkeypatch):
+    """The sources of a suite, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("kernels/unary.cu", "\nvoid uexp_f32(...)\n"), ("hip/unary.hip", "// uexp_f32\nuexp_f32 {\n")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    sides = Sides(ported=tmp_path / "hip")
+    return SourceFolders.of(Suite(tmp_path / "kernels", tmp_path, {"unary.exp": exp}, sides=sides))
+
+
+def test_failure_text_contains_all_fields(sources):
     minimal = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
-    text = text_of(replace(RECORD, minimal=minimal), "kernels/unary.cu")
+    text = text_of(replace(RECORD, minimal=minimal), sources)
     for part in (
         *("uexp_f32", "gfx1100", "emulated", "value", "x=1~mixed@9", "x=4x3~mixed@3", "<<<1x1x1", "(1, 0)", "x = 0.4"),
-        *("1.5", "1.25", "2.09715e+06 ULP", "31 times", "4 of 12", "every 3rd", "kernels/unary.cu"),
+        *("1.5", "1.25", "2.09715e+06 ULP", "31 times", "4 of 12", "every 3rd", "hip/unary.hip:2   uexp_f32 {"),
         "parity run 'unary.exp[f32](x=1~mixed@9)'",
     ):
         assert part in text
@@ -179,7 +191,7 @@ def test_failure_of_both_sides_without_value_shows_declaration_once():
     amd = fault("gfx1100", "at a.hip:9", against=replace(both, column="sm_90 (emulated)"))
     shown = shown_failures([cuda, amd])
     assert shown == [Failure((cuda, amd))]
-    lines = failure_text(shown[0], Reproduction(), "a.cu", "cases/a.py:3").splitlines()
+    lines = failure_text(shown[0], Reproduction(), declared="cases/a.py:3").splitlines()
     assert lines[0] == "FAIL  uexp_f32 on sm_90 and gfx1100 (emulated): out-of-bounds read"
     assert any(line.startswith("  who       sm_90 and gfx1100 (emulated) both fail: ") for line in lines)
     assert "  declared  cases/a.py:3" in lines
@@ -187,13 +199,49 @@ def test_failure_of_both_sides_without_value_shows_declaration_once():
     assert shown_failures([fault("sm_90", "at a.cu:7"), alone])[1] == Failure((alone,))
 
 
-def test_kernel_file_for_amd_is_ported_file(tmp_path):
-    for name in ("kernels/unary.cu", "hip/unary.hip"):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).touch()
-    suite = Suite(tmp_path / "kernels", tmp_path, {"unary.exp": exp}, sides=Sides(ported=tmp_path / "hip"))
-    assert kernel_file(suite, RECORD) == tmp_path / "hip" / "unary.hip"
-    assert kernel_file(suite, replace(RECORD, target="sm_90")) == tmp_path / "kernels" / "unary.cu"
+def test_kernel_file_for_amd_is_ported_file(sources, tmp_path):
+    assert sources.kernel_file(RECORD) == tmp_path / "hip" / "unary.hip"
+    assert sources.kernel_file(replace(RECORD, target="sm_90")) == tmp_path / "kernels" / "unary.cu"
+
+
+def failing(kind="value", detail="", **more):
+    return replace(RECORD, verdict=replace(VERDICT, kind=kind, detail=detail), **more)
+
+
+@pytest.mark.parametrize(
+    ("record", "place"),
+    [
+        (RECORD, "hip/unary.hip:2   uexp_f32 {"),
+        (failing(target="sm_90", against=AGAINST), "kernels/unary.cu:2   void uexp_f32(...)"),
+        (failing(detail="f32 at unary.hip:1\nand\nthen\nlast"), "hip/unary.hip:1   //"),
+        (failing("data race", "at unary.hip:2" + "\n  more" * 9), "hip/unary.hip:2"),
+        (failing(kernel="absent"), "hip/unary.hip"),
+    ],
+)
+def test_first_ten_lines_name_class_target_source_line_and_next_step(sources, record, place):
+    head, *lines = text_of(record, sources).splitlines()[:10]
+    assert record.target in head and head.endswith(f": {record.verdict.kind}")
+    assert any(line.startswith(f"  where     {place}") for line in lines)
+    assert any(line.startswith("  next      ") for line in lines)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_class_has_next_step(kind):
+    (line,) = (line for line in text_of(failing(kind)).splitlines() if line.startswith("  next"))
+    assert len(line) <= 100 and "{" not in line
+
+
+def test_long_reason_is_wrapped_and_command_is_not():
+    long = failing(detail="  one two" * 20, case=f"{RECORD.case}{' ' * 99}")
+    lines = failure_text(Failure((long,)), Reproduction(), width=60).splitlines()
+    reason = [line for line in lines if "one two" in line]
+    assert len(reason) > 1 and all(line.startswith(" " * 14) or "because" in line for line in reason)
+    assert max(map(len, reason)) <= 60 < len(lines[-1])
+
+
+def test_next_step_of_wrong_width_is_to_state_width():
+    wide = replace(VERDICT, detail="passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes")
+    assert "  next      let shuffles, votes and loops over lanes state" in text_of(replace(RECORD, verdict=wide))
 
 
 def test_unsupported_case_is_not_failure():

@@ -8,11 +8,14 @@ import pytest
 
 from parity.compare.verdict import Status, Verdict
 from parity.engine.case_records import CaseRecord
+from parity.op import Op
+from parity.report.excerpts import SourceFolders
 from parity.report.failures import Reproduction
 from parity.report.github import github_annotations
-from parity.report.html.excerpts import SourceFolders
+from parity.suite.loading import Suite
 
 RACE = Verdict(Status.FAIL, "data race", detail="data race at deep.cuh:2, 100 %\nsecond, at deep.cuh:1")
+exp = Op("unary.exp", kernel="uexp_{T}", types=("f32",), args="x out", inputs={"x": "T"})
 RECORD = CaseRecord("unary.exp[f32](x=1)", "unary.exp", "uexp_f32", "unary", "emulated", "gfx1100", "emulated", RACE)
 
 
@@ -21,10 +24,11 @@ def annotated(tmp_path):
     folder = tmp_path / "kernels"
     folder.mkdir()
     (folder / "deep.cuh").write_text("one\ntwo\n")
-    file = folder / "unary.cu"
+    (folder / "unary.cu").write_text("// uexp_f32 is defined here:\nOP(float, uexp_f32)\n")
+    sources = SourceFolders.of(Suite(folder, tmp_path, {"unary.exp": exp}))
 
     def lines(*records, root=tmp_path):
-        return [*github_annotations(records, Reproduction(), SourceFolders((folder,)), lambda _: file, root)]
+        return [*github_annotations(records, Reproduction(), sources, root)]
 
     return lines
 
@@ -36,9 +40,9 @@ def test_annotation_uses_line_named_by_message(annotated):
     assert "\n" not in text and "100 %25%0A" in text and "parity run 'unary.exp[f32](x=1)'" in text
 
 
-def test_annotation_of_wrong_value_uses_kernel_file(annotated):
+def test_annotation_of_wrong_value_uses_line_of_kernel(annotated):
     (line,) = annotated(replace(RECORD, verdict=Verdict(Status.FAIL, "value")))
-    assert line.startswith("::error file=kernels/unary.cu,line=1,title=")
+    assert line.startswith("::error file=kernels/unary.cu,line=2,title=")
 
 
 def test_annotation_outside_checkout_has_no_file(annotated, tmp_path):

@@ -19,9 +19,9 @@ from parity.engine.case_records import CaseRecord, Column, Provenance
 from parity.engine.record_file import records_without_code
 from parity.mutation.recall import KernelRecall, Recall
 from parity.report.document import document
-from parity.report.failures import Reproduction
-from parity.report.html.content import CLASSES, PageInput, packed, page_content, recall_content
-from parity.report.html.excerpts import Excerpt, SourceFolders
+from parity.report.excerpts import Excerpt, SourceFolders
+from parity.report.failures import CLASSES, Reproduction
+from parity.report.html.content import PageInput, packed, page_content, recall_content
 from parity.report.html.page import LIBRARIES, PROGRAM, render_page
 from parity.report.matrix import make_matrix
 
@@ -67,7 +67,7 @@ def test_page_failure_contains_terminal_text_and_excerpts(entries):
     assert failure["again"] == "parity run 'unary.exp[f16](x=3x4~mixed@3)' --seed 7"
     assert failure["alone"] == "parity reproduce 'unary.exp[f16](x=3x4~mixed@3)' --seed 7"
     assert (failure["picture"], failure["shape"]) == (("9009", "0090"), (3, 4))
-    assert failure["columns"] == [1] and failure["about"] == CLASSES["value"]
+    assert failure["columns"] == [1] and failure["about"] == CLASSES["value"]["meaning"]
 
 
 def test_compile_error_is_one_failure_of_all_kernels(entries):

@@ -9,7 +9,6 @@ import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,11 @@ from parity.platform.integrity import check_integrity
 from parity.platform.serialization import plain
 from parity.platform.signals import INTERRUPTED
 from parity.report.document import MatrixFile, document
-from parity.report.failures import Reproduction, failure_text, kernel_file, shown_failures
+from parity.report.excerpts import SourceFolders
+from parity.report.failures import Reproduction, failure_text, shown_failures
 from parity.report.folder import PAGE, write_reports
 from parity.report.github import github_annotations
 from parity.report.history import add_summary, history_content, read_history, summarize_run
-from parity.report.html.excerpts import SourceFolders
 from parity.report.matrix_tables import FAILURE_STYLE
 from parity.report.model import CellState, Matrix
 from parity.report.overview import agreement_line, overview
@@ -104,9 +103,8 @@ def print_results(
     if arguments.json:
         _print_json(matrix, records, reproduction)
         return
-    console = output()
-    _print_failures(suite, records, reproduction)
-    width = terminal_width() or PIPED
+    console, width = output(), terminal_width() or PIPED
+    _print_failures(suite, records, reproduction, width)
     if arguments.verbose:
         console.print(terminal(matrix, full=arguments.verbose > 1, width=width))
     elif not arguments.quiet:
@@ -141,7 +139,7 @@ def annotate_github(
     every = [*matrix.uncompiled, *records]
     root = Path(os.environ.get("GITHUB_WORKSPACE", "."))
     console = messages(arguments.json)
-    for line in github_annotations(every, reproduction, SourceFolders.of(suite), partial(kernel_file, suite), root):
+    for line in github_annotations(every, reproduction, SourceFolders.of(suite), root):
         console.print(line)
     if file := os.environ.get("GITHUB_STEP_SUMMARY"):
         try:
@@ -218,13 +216,12 @@ def outcome(
     return Outcome(error.exit_code if error else 0, error=error)
 
 
-def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
-    console = output()
+def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction, width: int) -> None:
+    console, sources = output(), SourceFolders.of(suite)
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        source = display_path(kernel_file(suite, record) or "")
         declared = suite.op(record.op).declared
-        text = failure_text(failure, reproduction, source, display_path(declared), _guesses(declared))
+        text = failure_text(failure, reproduction, sources, display_path(declared), _guesses(declared), width)
         head, _, body = text.partition("\n")
         console.print(head, style="bold red")
         console.print(body)

@@ -12,19 +12,17 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord
 from parity.model.divergences import divergences
 from parity.mutation.recall import Recall
-from parity.platform.files import read_table
 from parity.report.agreement import AGREEMENT_LEGEND, describe_agreement
 from parity.report.changes import RunComparison
 from parity.report.document import CellEntry, MatrixFile
-from parity.report.failures import Failure, Reproduction, failure_lines, not_judged, shown_failures
-from parity.report.html.excerpts import SourceFolders
+from parity.report.excerpts import SourceFolders
+from parity.report.failures import CLASSES, Failure, Reproduction, failure_lines, not_judged, shown_failures
 from parity.report.matrix import class_counts, failure_class
 from parity.report.model import CellState
 
@@ -40,9 +38,6 @@ LONGEST = 20_000
 DIGITS = 4
 """Significant digits of rounded numbers."""
 
-
-CLASSES = {row["class"]: row["meaning"] for row in read_table(Path(__file__).with_name("classes.csv"))}
-"""Explanations and usual causes of failure classes."""
 
 MOST_CASES = 5_000
 """Cases of a comparison to list; runs with different seeds have hardly any case in common."""
@@ -189,26 +184,25 @@ def _cases(records: Iterable[CaseRecord], rows: Places, columns: Places) -> dict
 def _failure(failure: Failure, shown: PageInput, rows: Places, columns: Places) -> dict[str, object]:
     record = failure.records[0]
     small = record.minimal or record
-    head, lines = failure_lines(failure, shown.reproduction)
+    head, lines = failure_lines(failure, shown.reproduction, shown.sources)
     kind = failure_class(record)
-    vendor = next((each.vendor for each in shown.matrix.columns if str(each) == record.column), "cuda")
     places = {rows.get((each.op, each.kernel)): None for each in failure.records}
     return {
         "head": head,
         "kind": kind,
-        "about": CLASSES.get(kind, ""),
+        "about": CLASSES[kind]["meaning"] if kind in CLASSES else "",
         "rows": [place for place in places if place is not None],
         "columns": sorted({columns[key] for each in failure.records if (key := (each.runner, each.target)) in columns}),
         "case": small.case,
         "found": record.case,
-        "lines": [(label, value[:LONGEST]) for label, value in lines if label != "again"],
+        "lines": [(label, value[:LONGEST]) for label, value in lines.items() if label != "again"],
         "again": shown.reproduction.of(small),
         "alone": shown.reproduction.alone(small),
         "more": failure.more,
         # The minimized case often has one element; the original case shows a pattern.
         "picture": record.verdict.picture or small.verdict.picture,
         "shape": record.verdict.shape or small.verdict.shape,
-        "excerpts": [asdict(each) for each in shown.sources.named(small.verdict.detail, vendor)],
+        "excerpts": [asdict(each) for each in shown.sources.excerpts(record)],
     }
 
 

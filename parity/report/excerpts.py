@@ -1,4 +1,4 @@
-"""Extracts the source lines that a message names, with their neighbours."""
+"""Finds the source lines of failures, with their neighbours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from parity.engine.case_records import CaseRecord
+from parity.errors import display_path
 from parity.platform.files import find_below
+from parity.porting import find_ported
 from parity.suite.loading import Suite
 
 NEIGHBOURS = 4
@@ -18,6 +21,8 @@ MOST = 3
 """Locations to show for a message; a race has two."""
 LONGEST = 400
 """Characters to show of a line."""
+SHORT = 88
+"""Characters to show of a line in a text."""
 
 _ENDINGS = (".cu", ".cuh", ".cu.cc", ".h", ".hpp", ".hip")
 _Files = Mapping[str, list[Path]]
@@ -39,19 +44,20 @@ class SourceFolders:
     """The folders with the sources of kernels, and digests of their files at the time of the run.
 
     ``ported`` are the folders of the HIP port, if there is one. ``digests`` maps relative paths to SHA-256 digests;
-    files that have changed since the run are not shown.
+    files that have changed since the run are not shown. ``suite`` has the files of kernels.
     """
 
     folders: tuple[Path, ...] = ()
     ported: tuple[Path, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
+    suite: Suite | None = None
 
     @classmethod
     def of(cls, suite: Suite, digests: Mapping[str, str] | None = None) -> SourceFolders:
         """Return the source folders of a suite."""
         sides = suite.sides
         ported = (sides.ported, *sides.amd.include) if sides.ported else ()
-        return cls((suite.kernels, *sides.cuda.include), ported, digests or {})
+        return cls((suite.kernels, *sides.cuda.include), ported, digests or {}, suite)
 
     def named(self, message: str, vendor: str = "cuda") -> list[Excerpt]:
         """Return excerpts for the locations that a message names, in order and without duplicates.
@@ -67,9 +73,52 @@ class SourceFolders:
         names = dict.fromkeys(_PLACE.findall(message))
         return [(path, int(line)) for name, line in names if (path := self._path(name, vendor))]
 
+    def kernel_file(self, record: CaseRecord) -> Path | None:
+        """Return the file of a record's kernel; for AMD, the file of the HIP port if there is one."""
+        suite, side = self.suite, record.where.side
+        path = suite.files.get(record.module) if suite and side else None
+        if suite and path and side == "amd" and suite.sides.ported:
+            return find_ported(path, suite.kernels, suite.sides.ported) or path
+        return path
+
+    def place(self, record: CaseRecord) -> tuple[Path, int] | None:
+        """Return the file and line at which to look first: the first one that the failure names, else the kernel's.
+
+        The line is 0 if the file does not contain the kernel's name. None: a library, or no file.
+        """
+        if record.where.side and (named := self.places(_detail(record), record.where.side)):
+            return named[0]
+        path = self.kernel_file(record)
+        if not (path and path.is_file()):
+            return None
+        name = record.kernel.partition("<")[0].rpartition("::")[2]
+        word = re.compile(rf"(?!\s*(?://|\*)).*\b{re.escape(name)}\b")
+        return path, next((n for n, text in enumerate(self._lines(path), 1) if word.match(text)), 0)
+
+    def where(self, record: CaseRecord) -> str:
+        """Return the place of a failure as text: the file with the number of the line, and the line."""
+        path, line = self.place(record) or (None, 0)
+        lines = self._lines(path) if path and line else []
+        if len(lines) < line or not lines:
+            return display_path(path or "")
+        place, text = f"{display_path(path or '')}:{line}", " ".join(lines[line - 1].split())
+        text = text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
+        return place + ("   " if len(place + text) < SHORT - 2 else "\n") + text
+
+    def excerpts(self, record: CaseRecord) -> list[Excerpt]:
+        """Return the excerpts that the failure names, else the line that names the kernel."""
+        named = self.named(_detail(record), record.where.side or "cuda")
+        if named or not (place := self.place(record)):
+            return named
+        found = self._lines_around(place[0].name, *place)
+        return [found] if found else []
+
     def _excerpt(self, name: str, line: int, vendor: str) -> Excerpt | None:
         path = self._path(name, vendor)
-        lines = self._lines(path) if path else []
+        return self._lines_around(name, path, line) if path else None
+
+    def _lines_around(self, name: str, path: Path, line: int) -> Excerpt | None:
+        lines = self._lines(path)
         if not 0 < line <= len(lines):
             return None
         first = max(1, line - NEIGHBOURS)
@@ -103,6 +152,13 @@ class SourceFolders:
     @cached_property
     def _ported(self) -> _Files:
         return _by_name(self.ported)
+
+
+NO_SOURCES = SourceFolders()
+
+
+def _detail(record: CaseRecord) -> str:
+    return (record.minimal or record).verdict.detail
 
 
 def _by_name(folders: Iterable[Path]) -> _Files:
