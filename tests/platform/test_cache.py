@@ -103,7 +103,7 @@ def test_get_below_folder_without_permission_names_variable(tmp_path):
         os._exit(0)
     os.waitpid(child, 0)
     os.close(writing)
-    with open(reading) as told:
+    with os.fdopen(reading) as told:
         message = told.read()
     assert message.startswith(f"ResourceExhausted: cannot write the cache folder {tmp_path}")
     assert "Permission denied; set PARITY_CACHE to a writable folder" in message
