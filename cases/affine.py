@@ -1,4 +1,4 @@
-"""affine.cu: out = x * mul + add, fused or not."""
+"""affine.cu: out = x * mul + add, with or without FMA contraction."""
 
 from parity import reference
 from parity.op import NamedCase, Op

@@ -33,7 +33,7 @@ def binary(
     named: tuple[NamedCase, ...] = (),
     bench: tuple[NamedCase, ...] = (),
 ) -> Op:
-    """An op of two tensors of one dtype; lhs and rhs may be the same memory."""
+    """Declares an op on two tensors of one dtype; lhs and rhs may be the same memory."""
     return Op(
         f"binary.{name}",
         kernel=kernel + "_{T}",

@@ -1,4 +1,4 @@
-"""cast.cu: every conversion between the element types, by CUDA's rules."""
+"""cast.cu: conversions between all element types, by CUDA's rules."""
 
 from collections.abc import Callable
 from math import inf, nan
@@ -21,9 +21,9 @@ TARGETS = {
 POINTS = (
     *(nan, inf, -inf, -1.0, 300.0, 3e9, 1e20, -1e20, 255.9, 256.0, -0.5, 4294967295.0, 2.0**63, -(2.0**63), 2.0**64),
     *(-300.0, 40000.0, 2.0**31, -(2.0**31), 2.0**32, 0.5, 1.5, 255.0, -0.0, 4294967296.5, 16777217.0, 2.0**53 + 2),
-    # Where a narrower float overflows (f16 at 65520, bf16 at 3.396e38, f32 at 3.4028236e38) or rounds once too often.
+    # Values at which narrower floats overflow (f16: 65520, bf16: 3.396e38, f32: 3.4028236e38) or round twice.
     *(65504.0, 65519.99609375, 65520.0, 3.3895e38, 3.3961775e38, 3.4028235677973366e38, 1e300, 1e-40, 5.9e-8, 2.98e-8),
-    # Where f8_e4m3 saturates, rounds to a subnormal or to 0, and meets a tie, in f64 or only in f32.
+    # Values at which f8_e4m3 saturates, rounds to a subnormal or to 0, or meets a tie, in f64 or only in f32.
     *(448.0, 463.99, 464.0, 465.0, 480.0, 240.0, 248.0, 2.0**-6, 2.0**-9, 2.0**-10, 1.5 * 2.0**-9, 1.01 * 2.0**-10),
     *(1.0625, -1.0625, 1.1875, 1.0625 + 2.0**-40, 17.0, 19.0, 0.0146, 0.0156),
     *(1.0 + 2.0**-11 + 2.0**-30, 1.0 + 2.0**-8 + 2.0**-40, 1.0 + 2.0**-24 + 2.0**-53, 2049.0, 2051.0, 257.0, 259.0),
@@ -41,7 +41,7 @@ DIVERGENCES = (
     ("D6", "f16 to u8 by way of u32, keeping the low byte", "f16", "u8"),
     ("D19", "to f8 by way of f32, saturating at 448", "u8 i32 f16 bf16 f32 f64", "f8_e4m3"),
 )
-"""Known CUDA/AMD divergences: title, sources and target of the casts whose points meet one."""
+"""Known divergences: id, title of the case, source and target types of the casts whose points show the divergence."""
 
 
 def meets(sources: str, target: str) -> Callable[[str, str], bool]:

@@ -1,4 +1,4 @@
-"""conv.cu: convolutions of signals and images, columns, pools, resampling."""
+"""conv.cu: convolutions of signals and images, im2col, pooling, resampling."""
 
 import math
 import re
@@ -22,7 +22,7 @@ FLOATS = only("f16", "bf16", "f32", "f64")
 
 @dataclass(frozen=True)
 class Sizes:
-    """Options to draw from: batches, extents and taps of every axis, channels in and out."""
+    """Values to draw from: batches, extents and taps of each axis, input and output channels."""
 
     batch: tuple[int, ...]
     extents: tuple[int, ...]
@@ -31,13 +31,13 @@ class Sizes:
     channels_out: tuple[int, ...] = (1,)
 
     def choices(self, axes: str) -> dict[str, Sequence[int]]:
-        """The same by name, for axes called by these letters."""
+        """Return these values by the names of their symbols, for axes with these one-letter names."""
         extents = dict.fromkeys(axes, self.extents) | {f"{axis}_k": self.taps for axis in axes}
         steps = {"stride": (1, 2, 3), "dilation": (1, 2, 3), "padding": (0, 1, 2, 3)}
         return {"n": self.batch, "c_in": self.channels, "c_out": self.channels_out, **extents, **steps}
 
 
-# Up to about 20000 multiply-adds, and outputs of one block and of several.
+# Up to about 20,000 multiply-adds, with outputs of one block and of several blocks.
 SIGNALS = (
     Sizes((1, 2, 3), (1, 2, 3, 4, 5, 8), (1, 2, 3, 4, 5), (1, 2, 3, 5), (1, 2, 3, 5)),
     Sizes((1, 2, 3), (1, 2, 3, 4, 5, 8), (1, 2, 3, 4, 5), (1, 2, 3, 5), (1, 2, 3, 5)),
@@ -64,19 +64,19 @@ STEPS = "stride > 0 and dilation > 0 and src.numel > 0"
 
 
 def extents(axes: str, formula: str) -> str:
-    """Definitions of the extents of an output, of a formula for the axis l."""
+    """Return the definitions of the output extents, from a formula for the axis ``l``."""
     names = {"l": "{0}", "l_k": "{0}_k"}
     pattern = re.sub(r"\bl(_k)?\b", lambda match: names[match[0]], formula)
     return "".join(f"; {axis}_out = {pattern.format(axis)}" for axis in axes)
 
 
 def some(axes: str) -> str:
-    """The condition that there is an output."""
+    """Return the condition that the output is not empty."""
     return "".join(f" and {axis}_out > 0" for axis in axes)
 
 
 def meetings(given: CaseView) -> int:
-    """Operations of a convolution: two for each tap that meets an element, and not the padding around it."""
+    """Count the operations of a convolution: two for each tap on an element, none for taps in the padding."""
     (batch, _, *size), weight = given.layouts["src"].shape, given.layouts["weight"].shape
     outer, inner = (size, given.shape[2:]) if "out_padding" in given.params else (given.shape[2:], size)
     met = (
@@ -93,7 +93,7 @@ def meetings(given: CaseView) -> int:
 def convolution(
     function: Callable[..., Any], axes: str, formula: str, sizes: tuple[Sizes, ...], bench: NamedCase, *named: NamedCase
 ) -> Op:
-    """The op of that reference function, along these axes; its kernel has the same name."""
+    """Declare a convolution along these axes. Op, kernel and reference function have the same name."""
     src, taps, out = (" ".join(f"{axis}{end}" for axis in axes) for end in ("", "_k", "_out"))
     spread = "out_padding" in formula
     params = ("stride", "padding", *(("out_padding",) if spread else ()), "dilation")
@@ -119,7 +119,7 @@ def convolution(
 
 
 def case(title: str, src: str, weight: str, data: str = "small", types: Any = None, **params: int) -> NamedCase:
-    """A named convolution of these layouts, by default with stride 1, without dilation and padding."""
+    """Return a named case with these layouts. By default, the stride is 1, without dilation and padding."""
     given = {"stride": 1, "padding": 0, "dilation": 1, **params}
     tensors = [text if "~" in text else f"{text}~{data}@0" for text in (src, weight)]
     items = {"src": tensors[0], "weight": tensors[1], **given}
@@ -194,7 +194,7 @@ conv_transpose2d = convolution(
 def of_image(
     name: str, params: dict[str, str], args: str, shapes: str, where: str, choices: Any, *named: Any, **more: Any
 ) -> Op:
-    """An op of one tensor, called like its kernel and its reference function; the first case is measured."""
+    """Declare an op on one tensor. Op, kernel and reference function have the same name; the first case is measured."""
     bench, *others = named
     return Op(
         f"conv.{name}",
@@ -216,7 +216,7 @@ def of_image(
 
 
 def columns(name: str, axes: str, args: str, sizes: tuple[Sizes, ...], *named: Any, **more: Any) -> Op:
-    """What a convolution sees."""
+    """Declare an im2col kernel."""
     src, taps, out = (" ".join(f"{axis}{end}" for axis in axes) for end in ("", "_k", "_out"))
     options = (each.choices(axes) for each in sizes)
     return of_image(
@@ -241,7 +241,7 @@ im2col1d = columns(
     ("windows hang over both edges", "src=2x3x2~normal@0 l_k=5 stride=1 padding=3 dilation=1"),
     ("dilation with stride", "src=2x2x11~normal@0 l_k=3 stride=2 padding=1 dilation=3"),
     ("several blocks", "src=1x2x700~normal@0 l_k=2 stride=1 padding=1 dilation=1"),
-    grid="ceil(n_threads/threads)",  # a thread for all the taps of a position
+    grid="ceil(n_threads/threads)",  # one thread for all taps of a position
 )
 im2col = columns(
     "im2col",
@@ -378,5 +378,5 @@ upsample_bilinear2d = of_image(
         "src=1x1x4x5~normal@0 w_out=11 h_out=6 align_corners=0 has_scale_h=0 scale_h=0.0 has_scale_w=1 scale_w=2.3",
     ),
     ("several blocks", f"src=1x1x9x9~normal@0 w_out=36 h_out=33 align_corners=0 {NOT_GIVEN}"),
-    operations="7 * numel",  # three interpolations, without the weights
+    operations="7 * numel",  # three interpolations, not counting the weights
 )

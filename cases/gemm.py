@@ -1,4 +1,4 @@
-"""Matrix multiplication, which frameworks leave to a library of the vendor: libraries compute it, and no kernel."""
+"""Matrix multiplication by the vendors' libraries, which frameworks use instead of kernels."""
 
 from parity import reference
 from parity.op import NamedCase, Op
@@ -17,7 +17,7 @@ matmul = Op(
     choices={"m": (*SIZES, 0), "n": (*SIZES, 0), "k": (*SIZES, 64, 65, 129, 0)},
     grid_stride=False,
     reference=reference.matmul,
-    # No subnormals, which matrix units of some GPUs flush (MI200's for halves).
+    # Without subnormals, because some GPUs flush them in matrix units (MI200: half types).
     data=("small", "normal", "unit"),
     named=(
         NamedCase("integer probe", "a=33x65~small@0 b=65x31~small@0"),

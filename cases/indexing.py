@@ -1,4 +1,4 @@
-"""indexing.cu: rows of a tensor, picked or updated by ids along one dim."""
+"""indexing.cu: rows of a tensor, selected or updated by ids along one dim."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,14 +36,16 @@ class Probe:
     launch: str = ""
 
 
-MANY = Probe("300 rows: 255 is none to u8, and a row to wider ids", rows=300, ids=40, index="sentinel", data="normal")
+MANY = Probe(
+    "300 rows: 255 means none as u8, but is a row in wider types", rows=300, ids=40, index="sentinel", data="normal"
+)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The tensors of an op: one id for each row, or for each element, of what it picks from inp or updates in out.
+    """The tensors of an op that selects from inp or updates out, with one id per row or per element.
 
-    ``more`` are cases of every run.
+    ``more`` are additional named cases.
     """
 
     one_id_per_row: bool = False
@@ -52,7 +54,7 @@ class Rows:
 
     @property
     def shapes(self) -> str:
-        """``rows`` of the dim ``dim`` can be picked, and ``n`` are."""
+        """The shapes: ids select ``n`` of the ``rows`` along the dim ``dim``."""
         indexed, picked = (f"*left:dim {extent} *right" for extent in ("rows", "n"))
         ids, inp, out = "n" if self.one_id_per_row else picked, picked, indexed
         return f"ids: {ids}; inp: {inp}; out: {out}" if self.updates else f"ids: {ids}; inp: {out}; out: {inp}"
@@ -67,7 +69,7 @@ class Rows:
         )
 
     def bench(self) -> tuple[NamedCase, ...]:
-        """Whole rows in any order, if there is one id for each; columns of a stack of matrices."""
+        """The cases to measure: columns of a stack of matrices, and whole rows if there is one id per row."""
         stack = "64|2x1024|16x1024|32"
         ids = "1024|16" if self.one_id_per_row else stack
         rest = f" out={stack}~small@0" if self.updates else ""
@@ -82,9 +84,9 @@ def op(
 ) -> Op:
     updating = {
         "updates": {"out": "T"},
-        "grid": "max(1, ceil(prod(left)*prod(right)/threads))",  # a thread per column
+        "grid": "max(1, ceil(prod(left)*prod(right)/threads))",  # one thread per column
         "operations": "inp.numel",
-        "elements": {"out": "2 * min(inp.numel, out.numel)"},  # of what ids point into, those picked, each on its own
+        "elements": {"out": "2 * min(inp.numel, out.numel)"},  # only selected elements, each read and written
     }
     return Op(
         f"indexing.{name}",
@@ -105,7 +107,7 @@ def op(
 SUMS = ("small", "normal", "mixed", "special", "near", "bits")
 INTEGER_PROBE = Probe("integer probe: many rows to few", rows=5, ids=65, index="repeat", data="small")
 ROUNDINGS = Probe("every addition rounds", rows=3, ids=33, index="repeat", data="normal")
-# Rows of 8 elements are whole vectors for every type. Rows of the remaining cases rarely are.
+# A row of 8 elements consists of whole vectors for every type. In other cases, rows rarely do.
 VECTORS = (
     NamedCase("rows of whole vectors", "ids=7~index@0 inp=2x5x8~normal@0 dim=1"),
     NamedCase("rows of whole vectors, by ids with gaps", "ids=40:2~sentinel@0 inp=2x300x8~normal@0 dim=1 launch=1x32"),

@@ -1,4 +1,4 @@
-"""matmul.cu: products of matrices by matrix cores, scaled, added to what was there, with a bias; and attention."""
+"""matmul.cu: matrix products on matrix cores, with scale, accumulation and bias, and attention."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def f8(t: str, d: str) -> bool:
 
 
 def case(title: str, a: str, b: str, out: str, bias: str = "no-bias", only: Any = None, **more: Any) -> NamedCase:
-    """A named product; layouts and data of a, b, and out, which is added ``beta`` times."""
+    """Return a named product with the layouts and data of a, b and out; ``beta`` times out is added."""
     given = {"alpha": 1, "beta": 0, **{name: value for name, value in more.items() if name != "divergence"}}
     flags = bias if bias == "no-bias" else f"bias={bias}"
     items = f"a={a} b={b} {flags} out={out} {' '.join(f'{name}={value}' for name, value in given.items())}"
@@ -109,7 +109,7 @@ matmul = Op(
             divergence="D19",
         ),
         case(
-            "factors that are no integers, and one below 0",
+            "fractional factors, one of them negative",
             "1x5x9~normal@0",
             "1x9x6~normal@0",
             "1x5x6~normal@0",
@@ -141,12 +141,12 @@ matmul = Op(
 
 
 def attention(width: int) -> Op:
-    """Attention with heads of the given size; queries in tiles of 16, keys in blocks of 64."""
+    """Declare attention with heads of the given width. The kernel uses tiles of 16 queries and blocks of 64 keys."""
 
     def named(
         title: str, q: str, kv: str, v_recipe: str = "normal@5", causal: int = 0, scale: float = 0.125
     ) -> NamedCase:
-        """A case with batch, heads and queries of q, and ``kv`` and ``v_recipe`` as layouts and data of k and v."""
+        """Return a named case with the layouts of q and of k and v (``kv``), and the data of v (``v_recipe``)."""
         return NamedCase(
             title,
             f"q={q.format(width)} k={kv.format(width)}~normal@3 v={kv.format(width)}~{v_recipe} "

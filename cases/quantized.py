@@ -1,7 +1,7 @@
-"""quantized.cu: weights in blocks, as floats and in products with vectors of f32 or of q8_1.
+"""quantized.cu: weights in blocks, converted to floats and multiplied by vectors of f32 or q8_1.
 
-An element of a tensor of blocks is a block. Activations of q8_1 lie in rows that are padded to a multiple of 512
-columns; weights may have more rows than are multiplied. Neither padding nor further rows may matter.
+Each element of a tensor of blocks is a block. Rows of q8_1 activations are padded to a multiple of 512 columns, and
+weights may have more rows than the product uses. Neither padding nor unused rows may affect the result.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from parity.model.layout import Layout, contiguous
 from parity.op import NamedCase, Op, Shape
 
 PLAIN = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0")
-"""Formats with 32 values per block. K formats have 256."""
+"""Formats with 32 values per block; K formats have 256."""
 K = ("q2_K", "q3_K", "q4_K", "q5_K", "q6_K")
 
 DATA = ("small", "normal", "special", "bits", "patterns", "equal")
@@ -21,17 +21,17 @@ FLOATS = ("normal", "mixed", "special", "bits", "patterns", "equal", "small")
 IDS = ("index", "ramp", "repeat")
 LANES = 32
 PADDED = 512 // LANES
-"""Rows of activations are as long as a multiple of this, in blocks of q8_1."""
+"""Hosts pad rows of activations to a multiple of this number of q8_1 blocks."""
 MAX_GRID_Y = 65535
 
 
 def padded(blocks: int) -> int:
-    """Blocks of a row of activations with its padding."""
+    """Return the number of blocks in a row of activations, including the padding."""
     return -(-blocks // PADDED) * PADDED
 
 
 def padded_rows(draw: Draw, shape: Shape) -> Layout:
-    """Rows of blocks of q8_1, whose padding lies between the rows or belongs to them."""
+    """Draw a layout of rows of q8_1 blocks. The padding is part of the rows or lies between them."""
     return in_rows(shape, padded(shape[-1]), pick(draw, (0, 0, 1, 3)))
 
 
@@ -39,11 +39,11 @@ ACTIVATIONS = Strides(padded_rows, STRIDES["rows"].complaint)
 LENGTHS = ("used", f"ceil(used/{PADDED})*{PADDED}")
 
 
-# Blocks to floats.
+# Conversion of blocks to floats.
 
 
 def dequantize(name: str, formats: tuple[str, ...], values: int, per_block: int, threads: int, count: str = "") -> Op:
-    """A kernel whose thread blocks process ``per_block`` values each, with an optional argument ``count``."""
+    """Declare a kernel whose thread blocks convert ``per_block`` values each, with an optional argument ``count``."""
 
     def items(count: int, data: str, offset: int = 0) -> str:
         return f"x={contiguous((count,), offset)}~{data}@0 out={contiguous((count * values,), offset)}"
@@ -80,11 +80,11 @@ dequantize_k = dequantize("dequantize_k", ("q2_K", "q3_K", "q5_K", "q6_K"), 256,
 dequantize_k_by_32 = dequantize("dequantize_k_by_32", ("q4_K", "q8_K"), 256, 256, 32)
 
 
-# Rows of a table.
+# Selection of rows of a table.
 
 
 def get_rows(name: str, formats: tuple[str, ...], values: int, per_block: int, threads: int) -> Op:
-    """Rows of a table of blocks, or of floats, which have one value each; ``per_block`` values per block of threads."""
+    """Declare a selection of rows of a table of blocks, or of floats (one value each)."""
     lengths = {1: (1, 2, 3, 31, 33, 255, 256, 257, 1000), LANES: (1, 2, 3, 15, 16, 17, 33)}.get(values, (1, 2, 3, 5))
 
     def items(rows: int, length: int, ids: int, stream: str, data: str = "normal", offset: int = 0) -> str:
@@ -92,7 +92,7 @@ def get_rows(name: str, formats: tuple[str, ...], values: int, per_block: int, t
         return f"table={table}~{data}@0 ids={contiguous((ids,), offset)}~{stream}@0 out={out}"
 
     def bench(ids: int, few: int) -> NamedCase:
-        """Rows of 4096 values, of a table of 32000."""
+        """Return a case that selects rows of 4096 values from a table of 32,000 rows."""
         length, small = 4096 // values, max(1, 512 // values)
         out = f"{ids}|{few}x4096|{small * values}"
         return NamedCase(
@@ -143,7 +143,7 @@ EDGES = (31, 32, 33, 63, 64, 65, 127, 128, 129)
 
 
 def sizes(values: int, *options: tuple[Any, Any, Any], least: int = 1) -> tuple[dict[str, Any], ...]:
-    """Choices of rows of weights, blocks of them, of columns that are multiples of ``values``, and vectors."""
+    """Return choices for rows of weights, blocks per row (from columns that ``values`` divides), and vectors."""
     return tuple(
         {"rows": rows, "k": tuple(n // values for n in columns if n % max(values, least) == 0), "vectors": vectors}
         for rows, columns, vectors in options
@@ -156,9 +156,9 @@ def few_and_many_rows(*vectors: int) -> tuple[tuple[Any, Any, Any], ...]:
 
 @dataclass(frozen=True)
 class Products:
-    """Weights w (rows or more, blocks) of ``values`` values times y (vectors, blocks of q8_1): out (vectors, rows).
+    """Products of weights w (rows or more, blocks) with y (vectors, q8_1 blocks), stored in out (vectors, rows).
 
-    ``vectors`` is their number where a kernel is for one number only, else 0.
+    A block of weights has ``values`` values. ``vectors`` is not 0 if the kernel supports only this number of vectors.
     """
 
     values: int
@@ -166,15 +166,16 @@ class Products:
     vectors: int = 0
 
     def of_activations(self, blocks: int) -> int:
-        """Blocks of q8_1 for as many blocks of weights."""
+        """Return the number of q8_1 blocks that match this number of blocks of weights."""
         return blocks * self.values // LANES
 
     def case(
         self, title: str, rows: int, columns: int, vectors: int = 2, w: str = "small", y: str = "small", **more: int
     ) -> NamedCase:
-        """A named case with these streams; with ``more`` rows of weights, ``padding``, an ``offset``, a ``gap`` in out.
+        """Return a named case with these data streams.
 
-        The padding of y belongs to its shape if ``padding`` is set.
+        Options: ``more`` unused rows of weights, an ``offset`` of all tensors, a ``gap`` between the rows of out, and
+        ``padding``, which makes the padding of y part of its shape.
         """
         offset, blocks, vectors = more.get("offset", 0), columns // self.values, self.vectors or vectors
         used = self.of_activations(blocks)
@@ -185,13 +186,13 @@ class Products:
 
     @property
     def named(self) -> tuple[NamedCase, ...]:
-        # With 288 columns in blocks of 32 values, a step of any length through the columns ends beyond them.
+        # 288 columns in blocks of 32 values: every possible step size runs past the last column.
         unfinished = 256 + self.values % 256
         return (
             self.case("integers show every term", 33, 512),
             self.case("more columns than all threads take at a time", 3, 4352),
             self.case("one block only", 1, self.values),
-            self.case("columns that are no multiple of 512", 5, 1280 if self.values == 256 else 544),
+            self.case("columns that are not a multiple of 512", 5, 1280 if self.values == 256 else 544),
             self.case("an odd number of rows: nothing is stored past the last one", 5, 256, 3),
             self.case("weights beyond the last row do not matter", 33, unfinished, w="bits", more=3),
             self.case("padding of the activations does not matter", 3, unfinished, 33, y="bits", padding=1),
@@ -207,7 +208,7 @@ class Products:
         )
 
     def bench(self, *vectors: int) -> tuple[NamedCase, ...]:
-        """Products of vectors with 4096 rows of the length that models use."""
+        """Return cases to measure: 4096 rows with lengths that models use."""
         found = []
         for count in vectors:
             for columns, small in ((4096, 512), (11008, 768)):
@@ -253,7 +254,7 @@ DISTANCES = f"nrows_y:i32=y.strides[0]*{LANES} nrows_dst:i32=out.strides[0]"
 
 
 def mul_mat_vec(vectors: int, formats: tuple[str, ...], values: int) -> Op:
-    """For one number of vectors; a block of threads has a row, or two rows of weights if there are several vectors."""
+    """Declare the kernel for one number of vectors. A thread block has one row, or two rows for several vectors."""
     products = Products(values, sizes(values, *few_and_many_rows(vectors)), vectors)
     return products.op(
         f"mul_mat_vec_{'k_' * (formats is K)}{vectors}",
@@ -269,7 +270,7 @@ def mul_mat_vec(vectors: int, formats: tuple[str, ...], values: int) -> Op:
 
 
 def mul_mat(name: str, formats: tuple[str, ...], values: int, columns: int, rows: int) -> Op:
-    """Tiles of ``rows`` rows of weights and ``columns`` vectors."""
+    """Declare a kernel that computes tiles of ``rows`` rows of weights and ``columns`` vectors."""
     options = (
         *few_and_many_rows(1, 2, 3, 9),
         ((1, 2, 3, 33), (32, 64, 96, 256), EDGES),
@@ -291,7 +292,7 @@ def mul_mat(name: str, formats: tuple[str, ...], values: int, columns: int, rows
             products.case("one more than a tile, both ways", rows + 1, values, columns + 1, offset=1),
             products.case("one less than a tile, both ways", rows - 1, values, columns - 1, gap=1),
             products.case("more vectors than a tile has", 2, 512, columns + 2, w="normal", y="normal"),
-            # Each of these numbers ends in a different part of a tile, which has separate code.
+            # Each of these numbers ends in a different part of a tile, with separate code.
             *(
                 products.case(f"{vectors} vectors, which do not fill a tile", 63, values, vectors, w="normal")
                 for vectors in (17, 29, 41, 55, *((76, 109) if columns == 128 else ()))
@@ -329,7 +330,7 @@ mul_mat_q6_k = mul_mat("mul_mat_q6_k", ("q6_K",), 256, columns=64, rows=64)
 
 
 def mul_vec(name: str, kernel: str, formats: tuple[str, ...], values: int, args: str = "nrows:i32=rows") -> Op:
-    """Weights w (rows or more, blocks) times one vector y of f32: out (rows), a group of lanes for each."""
+    """Declare a product of weights w (rows or more, blocks) with one f32 vector y. A group of lanes has a row."""
 
     def items(rows: int, columns: int, w: str, y: str, more: int = 0, offset: str = "") -> str:
         tensors = f"w={rows + more}x{columns // values}{offset}~{w}@0 y={columns}{offset}~{y}@0"
@@ -360,7 +361,7 @@ def mul_vec(name: str, kernel: str, formats: tuple[str, ...], values: int, args:
             for title, *options in (
                 ("integers show every term", 33, 512, "small", "small"),
                 ("the least number of columns", 1, max(64, values), "small", "small"),
-                ("columns that are no multiple of 512", 5, 1280, "small", "small"),
+                ("columns that are not a multiple of 512", 5, 1280, "small", "small"),
                 ("weights beyond the last row do not matter", 3, 256, "bits", "small", 3),
                 ("every byte at every place of the weights", 32, 8 * values, "patterns", "small"),
                 ("special scales", 110, 256, "special", "small"),
@@ -387,14 +388,14 @@ mul_vec_k = mul_vec("mul_vec_k", "dequantize_mul_mat_vec_{Q}", ("q2_K", "q3_K", 
 mul_vec_q5_k = mul_vec("mul_vec_q5_k", "dequantize_mul_mat_vec_{Q}", ("q5_K",), 256, "")
 
 
-# Activations to q8_1.
+# Quantization of activations to q8_1.
 
 
 TIES = (127.0, 2.5, -3.5, 0.5, -0.5, 1.5, 126.5, -126.5, 63.5, -64.5, 0.0, -0.0, 2.4999998, 1.0, 31.5, 30.5)
-"""Two rounds of them are a block, whose ``d`` is 1."""
+"""Two copies form a block whose ``d`` is 1."""
 
 POINTS = (*TIES, *TIES, 127.06201934814453, *TIES[1:], *TIES)
-"""In the second block, ``d`` is a tie of f16, and lies above it if 1 / 127 is rounded before the product."""
+"""In the second block, ``d`` is a tie in f16. It is above the tie if 1 / 127 is rounded before the product."""
 
 quantize_q8_1 = Op(
     "quantized.quantize_q8_1",
@@ -432,14 +433,14 @@ quantize_q8_1 = Op(
 )
 
 
-# Products with the weights of experts that are chosen by ids.
+# Products with the weights of experts that ids select.
 
 
 def indexed_moe_forward(name: str, formats: tuple[str, ...], values: int) -> Op:
-    """Weights w (experts, n, blocks) of ``values`` values, ids (batch, topk), and y (batch, 1 or topk, blocks)."""
+    """Declare products of weights w (experts, n, blocks) with y (batch, 1 or topk, blocks), for ids (batch, topk)."""
 
     def case(title: str, w: str, inputs: str, ids: str, data: str = "small", columns: int = 512) -> NamedCase:
-        """``w`` and ``inputs`` without the last dim, which has the given number of columns."""
+        """Return a named case. ``w`` and ``inputs`` omit the last dim, which has ``columns`` columns."""
         padding = padded(columns // LANES)
         return NamedCase(title, f"w={w}x{columns // values}~{data}@0 y={inputs}x{padding}~{data}@7 ids={ids}")
 
@@ -468,7 +469,7 @@ def indexed_moe_forward(name: str, formats: tuple[str, ...], values: int) -> Op:
         reference=reference.moe_q8_1,
         data={"w": DATA, "y": DATA, "ids": IDS},
         named=(
-            case("the second expert has weights of its own", "2x3", "1x1", "1x1~ramp@1"),
+            case("the second expert has different weights", "2x3", "1x1", "1x1~ramp@1"),
             case("every expert in turn", "4x5", "2x1", "2x4~ramp@0"),
             case("an input for each expert", "3x2", "2x2", "2x2~index@0"),
             case("one expert for all", "1x3", "3x1", "3x2~ramp@0"),

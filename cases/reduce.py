@@ -1,4 +1,4 @@
-"""reduce.cu: sums, extrema and their places, softmax, norms, rotary position embedding."""
+"""reduce.cu: sums, extrema and their indices, softmax, normalization, rotary position embedding."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("u8", "u32", "i64")
 ANY_LAYOUT = ("contiguous", "contiguous", "transposed", "sliced", "broadcast", "any")
 
-# Long enough for a tail after the block of 1024, and around the wavefront sizes.
+# Around the widths of wavefronts, and long enough for a tail after a block of 1024.
 EDGES = (31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2049)
 KEPT = ((), (1,), (2,), (3,), (2, 3), (1, 2, 1))
 MANY = ((31,), (33,), (65,), (5, 13))
@@ -24,13 +24,13 @@ def is_float(dtype: str) -> bool:
     return dtype in FLOATS
 
 
-# fast_*: a case spells the permuted layout, kept dims first, so that any choice of dims is a matter of strides. The
-# numbers of outputs stay small, because every one takes a block.
+# fast_*: the layout of a case is permuted, kept dims first, so that strides express any choice of reduced dims. The
+# number of outputs is small, because each output takes a block.
 
 SUMS = ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), (0,), (2, 0), ())
 EXTREMA = ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), ())
-SOME = "prod(kept) > 0 and prod(terms) > 0"  # the host refuses an extremum of nothing, and launches nothing for none
-# Data in which any slot may be the extremum, in types for which 4 Mi elements are fast to process.
+SOME = "prod(kept) > 0 and prod(terms) > 0"  # the host rejects an empty extremum, and does not launch for zero outputs
+# Data in which any slot can be the extremum, for types whose 4 Mi elements are fast to process.
 ANY_SLOT = (("unit", lambda t: t in ("f16", "bf16", "f32")), ("bits", lambda t: t in ("u8", "u32")))
 SUMMED_SLOTS = (("small", lambda t: t not in ("i64", "f64")),)
 ONE_DIM = f"reduced == 1 and {SOME}"
@@ -45,7 +45,7 @@ def fast(
     output: str = "T",
     **more: Any,
 ) -> Op:
-    """A reduction of the last dims by one block per output; terms have one of the shapes, or are a line."""
+    """Declare a reduction of the last dims with one block per output. Terms have one of these shapes, or one dim."""
     return Op(
         f"reduce.{name}",
         kernel=f"fast_{name}_{{T}}",
@@ -101,7 +101,7 @@ def fast(
     )
 
 
-# Whole numbers whose sums fit the significand (8 bits of bf16, 11 of f16): not a single rounding, so every term counts.
+# Integers whose sums fit the significand (8 bits of bf16, 11 of f16): nothing rounds, so every term counts.
 PROBES = (
     NamedCase("integer probe", "x=3x90~small@0 reduced=1"),
     NamedCase("integer probe over two dims", "x=2x3x5x6~small@0 reduced=2"),
@@ -136,11 +136,11 @@ argmax = fast("argmax", reference.argmax, ((3,),), ONE_DIM, *TIES, output="u32",
 argmin = fast("argmin", reference.argmin, ((3,),), ONE_DIM, *TIES, output="u32", data=FEW, points=ORDER)
 
 
-# sum_*: the summed dims are the bits of `over`.
+# sum_*: the bits of `over` select the summed dims.
 
 
 def summed(given: CaseView) -> list[int]:
-    """The axes over which the sum goes."""
+    """Return the summed axes."""
     return [axis for axis in range(len(given.layouts["x"].shape)) if int(given["over"]) >> axis & 1]
 
 
@@ -206,7 +206,7 @@ sum_onto = Op(
 )
 
 
-# One row of a matrix per block.
+# One block per row of a matrix.
 
 
 SPECIAL_ROWS = tuple(
@@ -233,7 +233,7 @@ def per_row(
     weights: str = "",
     **more: Any,
 ) -> Op:
-    """An op of the rows of a contiguous matrix, with weights as long as a row, and operations for each element."""
+    """Declare an op on the rows of a contiguous matrix, with weights as long as a row and operations per element."""
     inputs = ("x", *weights.split())
     eps = {"eps": (1e-5, 1e-6, 1e-12, 0.0, 1.0)} if weights else {}
     rest = " eps=1e-05" if weights else ""
@@ -312,11 +312,11 @@ layernorm = per_row(
 )
 
 
-# Rotary position embedding: a thread per pair of elements, and one table per batch or a shared table.
+# Rotary position embedding: one thread per pair of elements, and one table per batch or a shared table.
 
 
 def rope(name: str, function: Callable[..., Expected], args: str, dims: str) -> Op:
-    """``dims`` are batches, time and heads in the order of the kernel, then the pairs of an element."""
+    """Declare a rotary embedding. ``dims`` names batches, time and heads in the order of the kernel."""
     shape = "2x3x5x8" if dims == "b h t" else "2x5x3x8"
     large = "8|1x32|2x2048|16x128" if dims == "b h t" else "8|1x2048|16x32|2x128"
     return Op(

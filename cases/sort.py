@@ -1,4 +1,4 @@
-"""sort.cu: the order of every row."""
+"""sort.cu: argsort of each row."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ COLUMNS = (1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 0, 255, 2
 
 
 def argsort(order: str, function: Callable[..., Expected]) -> Op:
-    """A block for every row, with an index of 4 bytes in shared memory for every padded column."""
+    """Declare an argsort: one block per row, with a 4-byte index in shared memory for each padded column."""
     return Op(
         f"sort.argsort_{order}",
         kernel=f"asort_{order}_{{T}}",

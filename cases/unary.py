@@ -10,7 +10,7 @@ from parity.op import NamedCase, Op
 FLOATS = ("f16", "bf16", "f32", "f64", "f8_e4m3")
 HALVES = ("f16", "bf16")
 
-# Where e^x overflows, becomes subnormal, or vanishes, in f16, f32 and f64; and around zero.
+# Values at which e^x overflows, becomes subnormal or underflows to 0 in f16, f32 and f64, and values around zero.
 EXP = (
     0.0,
     1e-3,
@@ -61,7 +61,7 @@ def unary(
     named: tuple[NamedCase, ...] = (),
     bench: tuple[NamedCase, ...] = (),
 ) -> Op:
-    """An op of one tensor; its kernel is ``u`` + name, and its parameters come before the input."""
+    """Declare an op on one tensor. Its kernel is ``u`` + name; parameters precede the input."""
     assignments = "".join(f" {param}=1.5" for param in params.split())
     return Op(
         f"unary.{name}",
@@ -87,7 +87,7 @@ def unary(
 def at_points(
     divergence: str, title: str, points: tuple[float, ...], *types: str, items: str = ""
 ) -> tuple[NamedCase, ...]:
-    """A named case about a divergence that holds each of the op's points once, for some dtypes."""
+    """Return a named case about a divergence, which contains each of the op's points once, for some dtypes."""
     return (NamedCase(title, f"x={len(points)}~points@0{items}", lambda t: t in (types or FLOATS), divergence),)
 
 

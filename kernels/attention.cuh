@@ -1,13 +1,13 @@
-// Attention in one kernel: out = softmax(scale * q k^T) v for each head, by matrix cores.
+// Computes attention in one kernel with matrix cores: out = softmax(scale * q k^T) v for each head.
 //
-// A block has 16 queries of a head and goes along the keys, 64 at a time. For each query it keeps the largest score so far,
-// and the sum of exp(score - largest), by which it divides at the end; where a larger score comes, what has been summed is
-// scaled to it ("online softmax": Milakov and Gimelshein, arXiv 1805.02867). Weights go to the matrix core as T.
+// A block processes 16 queries of a head and loops over the keys, 64 at a time. It keeps each query's largest score
+// and sum of exp(score - largest), and rescales the sums when a larger score arrives ("online softmax": Milakov and
+// Gimelshein, arXiv 1805.02867). It divides once, at the end. The matrix cores read the weights as elements of type T.
 #pragma once
 
 #include "fragments.cuh"
 
-/** A matrix in shared memory as matrix cores read it: STEP elements of each of ROWS rows, then the next STEP. */
+/** A matrix in shared memory, in the order that matrix cores read: STEP elements of each row, then the next STEP. */
 template <class T, u32 ROWS>
 struct Steps {
     static constexpr u32 STEP = Core<T>::STEP;
@@ -18,7 +18,7 @@ struct Steps {
     }
 };
 
-/** ROWS of the `count` rows of a head, from `first` on, to the place of each row and element; what is beyond them is 0. */
+/** Copies ROWS of the `count` rows of a head, starting at `first`, to `place(row, element)`; fills 0 beyond the end. */
 template <u32 ROWS, u32 WIDTH, u32 THREADS, class T, class Place>
 __device__ __forceinline__ void load_rows(const T* from, const size_t* strides, size_t first, size_t count, Place place) {
     for (u32 n = threadIdx.x; n < ROWS * WIDTH; n += THREADS) {
@@ -28,8 +28,8 @@ __device__ __forceinline__ void load_rows(const T* from, const size_t* strides, 
 }
 
 /**
- * `info` has the dims of out (batch, heads, queries, WIDTH), then the strides of out, q, k and v. Heads of q in groups of
- * `group` have one head of k and v. If `causal`, query i sees the keys 0 to i. A query without keys has the result 0.
+ * `info` has the dims of out (batch, heads, queries, WIDTH), then the strides of out, q, k and v. `group` heads of q
+ * share a head of k and v. If `causal`, query i sees the keys 0 to i. The result of a query without keys is 0.
  */
 template <class T, u32 WIDTH, u32 THREADS>
 __device__ __forceinline__ void attend(const size_t keys, const size_t group, const size_t* info, const T* q, const T* k,
@@ -40,7 +40,7 @@ __device__ __forceinline__ void attend(const size_t keys, const size_t group, co
     __shared__ __align__(32) f32 scores[ROWS][KEYS], sums[ROWS][WIDTH];
     Steps<T, ROWS> queries{reinterpret_cast<T*>(left)}, weights{reinterpret_cast<T*>(middle)};
     Steps<T, KEYS> of_k{reinterpret_cast<T*>(right)};
-    Steps<T, WIDTH> of_v{reinterpret_cast<T*>(right)};  // its columns are the rows here
+    Steps<T, WIDTH> of_v{reinterpret_cast<T*>(right)};  // transposed: the columns of v are rows here
     const size_t *to = info + 4, *of_q = info + 8, *strides_k = info + 12, *strides_v = info + 16;
     const size_t first = blockIdx.x * ROWS, head = blockIdx.y, shared_head = head / group;
     q += blockIdx.z * of_q[0] + head * of_q[1];
@@ -51,7 +51,7 @@ __device__ __forceinline__ void attend(const size_t keys, const size_t group, co
     load_rows<ROWS, WIDTH, THREADS>(q, of_q, first, info[2], queries);
     for (u32 n = threadIdx.x; n < ROWS * WIDTH; n += THREADS) sums[n / WIDTH][n % WIDTH] = 0;
     __syncthreads();
-    // EACH threads share a query, and have these two alike.
+    // EACH threads share a query and keep equal copies of these two.
     const u32 row = threadIdx.x / EACH, part = threadIdx.x % EACH, wave = threadIdx.x / WAVE;
     f32 largest = -INFINITY, total = 0;
     const size_t end = causal && first + ROWS < keys ? first + ROWS : keys;

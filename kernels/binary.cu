@@ -1,4 +1,4 @@
-// <op>_<type>: arithmetic, and comparisons that give 0 or 1, on two operands of one type.
+// <op>_<type>: arithmetic on two operands of one type, and comparisons that return 0 or 1.
 #include "elementwise.cuh"
 #include "functions.cuh"
 
@@ -47,7 +47,7 @@ INTEGERS(bminimum, wrapping::minimum(x, y))
 COMPARISON(eq, x == y)
 COMPARISON(ne, x != y)
 COMPARISON(lt, x < y)
-// HIP 6's <= and >= of __half are negations, true for NaN.
+// HIP 6 defines <= and >= of __half as negations, which are true for NaN.
 COMPARISON(le, x < y || x == y)
 COMPARISON(gt, x > y)
 COMPARISON(ge, x > y || x == y)

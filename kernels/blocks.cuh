@@ -1,49 +1,49 @@
-// The block formats of quantized weights, and of the activations that they are multiplied with.
+// The block formats of quantized weights and of the activations that multiply them.
 //
-// A block holds VALUES weights of a row in BYTES bytes, at addresses that are multiples of ALIGN. Every GROUP of them
-// share a scale, and in some formats a minimum: a weight is d * scale * (q - BIAS) - dmin * minimum, where the block has
-// d and dmin, and scale, minimum and q are small integers. Four q make a quad: a word with one of them in each byte, in
-// the order of the row.
+// A block stores VALUES weights of a row in BYTES bytes, at addresses that are multiples of ALIGN. GROUP consecutive
+// weights share a scale and, in some formats, a minimum. A weight is d * scale * (q - BIAS) - dmin * minimum: the block
+// contains d and dmin, and scale, minimum and q are small integers. A quad is a word with four consecutive q, one per
+// byte.
 //
-// The low bits of the q lie in words from byte QUANTS on. Such a word has one quad in each of PLANES planes, which are
-// STRIDE quads apart: one in the low and one in the high halves of its bytes, for example. So STRIDE words make a chunk
-// of PLANES * STRIDE quads.
+// The words that start at byte QUANTS contain the low bits of the q. Each word contains one quad in each of PLANES
+// planes, for example one in the low halves of its bytes and one in the high halves. The quads of neighboring planes
+// are STRIDE quads apart, so STRIDE words form a chunk of PLANES * STRIDE quads.
 #pragma once
 
 #include "elementwise.cuh"
 #include "packed.cuh"
 
-/** How an activation enters where a weight has a minimum or a bias, in a product with blocks of q8_1. */
+/** How a product with blocks of q8_1 applies the minimum or the bias of a weight. */
 enum class Offset {
-    NONE,   // not at all: the bias is taken off each q
-    SUM,    // by the sum of its quants
-    WHOLE,  // by the sum before it was quantized, which its block holds
+    NONE,   // subtracts the bias from each q
+    SUM,    // multiplies it by the sum of the quants of the activations
+    WHOLE,  // multiplies it by the sum of the activations before quantization, which their block stores
 };
 
-/** What the formats have in common, unless they say otherwise. */
+/** Defaults that a format can override. */
 template <u32 VALUES_, u32 BYTES_, u32 GROUP_, u32 QUANTS_, u32 PLANES_, u32 STRIDE_>
 struct Format {
     static constexpr u32 VALUES = VALUES_, BYTES = BYTES_, GROUP = GROUP_, ALIGN = BYTES % 4 ? 2 : 4;
     static constexpr u32 QUANTS = QUANTS_, PLANES = PLANES_, STRIDE = STRIDE_;
     static constexpr i32 BIAS = 0;
     static constexpr bool MINIMUM = false;
-    static constexpr Offset VECTOR = Offset::NONE, MATRIX = Offset::NONE;  // in mul_mat_vec and in mul_mat
+    static constexpr Offset VECTOR = Offset::NONE, MATRIX = Offset::NONE;  // for mul_mat_vec and for mul_mat
 
-    /** A share has the quads of this plane times 2 to the power of this: so they need a shift less to get there. */
+    /** The power of two by which a share scales the quads of this plane, which saves shifts. */
     static __device__ constexpr u32 raised(u32) { return 0; }
 
-    /** Of N quads in each plane, each of one group. */
+    /** The scales of N quads in each plane, which belong to one group. */
     struct Scales {
         f32 d, dmin;
         i32 scale[PLANES], minimum[PLANES];
     };
     template <u32 N> using Quads = u32[PLANES][N];
 
-    /** Adds the high bits of the N quads from number n of a chunk on, in each plane. */
+    /** Adds the high bits of N quads in each plane, starting at quad n of a chunk. */
     template <u32 N> static __device__ __forceinline__ void add_high_bits(const u8*, u32, u32, Quads<N>&) {}
 };
 
-/** 32 values with one scale, which comes first; a minimum, if there is one, is stored with the other sign. */
+/** 32 values with one scale, stored first. A minimum is stored with the opposite sign. */
 template <u32 BYTES, u32 QUANTS, u32 PLANES = 2>
 struct Block : Format<32, BYTES, 32, QUANTS, PLANES, 8 / PLANES> {
     using Base = Format<32, BYTES, 32, QUANTS, PLANES, 8 / PLANES>;
@@ -57,7 +57,7 @@ struct Block : Format<32, BYTES, 32, QUANTS, PLANES, 8 / PLANES> {
     }
 };
 
-/** As Block, with a fifth bit for each value in the word before the quants. */
+/** Like Block, with a fifth bit for each value in the word before the quants. */
 template <u32 BYTES, u32 QUANTS>
 struct FiveBitBlock : Block<BYTES, QUANTS> {
     using Base = typename Block<BYTES, QUANTS>::Base;
@@ -95,7 +95,7 @@ struct q5_1 : FiveBitBlock<24, 8> {
 
 struct q8_0 : Block<34, 2, 1> {};
 
-/** Groups of 16; 4 bits for a scale and 4 for a minimum. */
+/** Groups of 16, with 4 bits each for scale and minimum. */
 struct q2_K : Format<256, 84, 16, 16, 4, 8> {
     static constexpr bool MINIMUM = true;
     static constexpr Offset VECTOR = Offset::SUM, MATRIX = Offset::SUM;
@@ -115,7 +115,7 @@ struct q2_K : Format<256, 84, 16, 16, 4, 8> {
     }
 };
 
-/** Groups of 16; scales of 6 bits, whose low 4 are in one place and high 2 in another. */
+/** Groups of 16, with scales of 6 bits: the low 4 bits and the high 2 bits are stored apart. */
 struct q3_K : Format<256, 110, 16, 32, 4, 8> {
     static constexpr i32 BIAS = 4;
 
@@ -139,7 +139,7 @@ struct q3_K : Format<256, 110, 16, 32, 4, 8> {
         u32 packed[3];
         words<ALIGN, 96>(block, 0, packed);
 #pragma unroll
-        for (u32 p = 0; p < PLANES; p += 2) {  // two at a time, which lie 16 bits apart
+        for (u32 p = 0; p < PLANES; p += 2) {  // decodes two scales at a time, 16 bits apart
             const u32 low = packed[p / 2] >> shift & 0x000f000f, high = packed[2] >> shift >> p & 0x00030003;
             const u32 pair = low | high << 4;
             found.scale[p] = i32(pair & 255) - 32, found.scale[p + 1] = i32(pair >> 16) - 32;
@@ -148,7 +148,7 @@ struct q3_K : Format<256, 110, 16, 32, 4, 8> {
     }
 };
 
-/** Groups of 32, two to a chunk; a scale and a minimum of 6 bits each, in 12 bytes. */
+/** Groups of 32, two per chunk, with a scale and a minimum of 6 bits each, in 12 bytes. */
 template <u32 BYTES, u32 QUANTS>
 struct SixBitScales : Format<256, BYTES, 32, QUANTS, 2, 8> {
     using Base = Format<256, BYTES, 32, QUANTS, 2, 8>;
@@ -157,8 +157,8 @@ struct SixBitScales : Format<256, BYTES, 32, QUANTS, 2, 8> {
 
     template <class F>
     static __device__ __forceinline__ typename Base::Scales scales(const u8* block, u32 chunk, u32) {
-        // Of both groups of the chunk at once. Bytes 0 to 3 are of the scales, 4 to 7 of the minima, each with six bits
-        // of groups 0 to 3 and the top two of 4 to 7, whose other four are in bytes 8 to 11, scales below minima.
+        // Decodes both groups of the chunk. Bytes 0 to 3 store scales and bytes 4 to 7 minima: six bits of groups 0 to
+        // 3, and the high two bits of groups 4 to 7. Bytes 8 to 11 store the low four bits: scales low, minima high.
         const uint16_t* pairs = reinterpret_cast<const uint16_t*>(block + 4) + chunk % 2;
         const u32 first = pairs[0], second = pairs[2], third = pairs[4];
         const u32 scale = chunk < 2 ? first & 0x3f3f : (third & 0x0f0f) | (first >> 2 & 0x3030);
@@ -185,7 +185,7 @@ struct q5_K : SixBitScales<176, 48> {
     }
 };
 
-/** Groups of 16; scales of 8 bits, with sign. */
+/** Groups of 16, with signed scales of 8 bits. */
 struct q6_K : Format<256, 210, 16, 0, 2, 16> {
     static constexpr i32 BIAS = 32;
 
@@ -213,21 +213,21 @@ struct q8_K : Format<256, 292, 256, 4, 1, 64> {
     }
 };
 
-/** A block of 32 activations: its scale, the sum of the activations before they were quantized, and their quants. */
+/** A block of 32 activations: the scale, the sum of the activations before quantization, and the quants. */
 struct q8_1 {
     f16 d, s;
     u32 quads[8];
 };
 
-/** The bytes from one row of `blocks` blocks to the next. */
+/** Returns the size in bytes of a row of `blocks` blocks. */
 template <class F>
 __device__ __forceinline__ size_t row_bytes(u32 blocks) {
     return size_t(blocks) * F::BYTES;
 }
 
 /**
- * The share of a row that a thread takes at a time: N consecutive words of a block, which are N quads in each plane.
- * Those of one plane are in one group, and in one block of activations.
+ * The part of a block that a thread processes at a time: N consecutive words, which are N quads in each plane. The
+ * quads of a plane belong to one group, and their activations to one block.
  */
 template <class F, u32 N>
 struct Share {
@@ -237,7 +237,7 @@ struct Share {
     u32 quads[F::PLANES][N];
     typename F::Scales scales;
 
-    /** Share number n of the block. */
+    /** Loads share n of the block. */
     __device__ __forceinline__ void load(const u8* block, u32 n) {
         constexpr u32 BITS = 8 / F::PLANES, MASK = (0xff >> (8 - BITS)) * ONES;
         u32 low[N];
@@ -251,22 +251,22 @@ struct Share {
         scales = F::template scales<F>(block, chunk, first);
     }
 
-    /** The number in the block of the first quad of share n in a plane. */
+    /** Returns the index in the block of the first quad of share n in a plane. */
     static __device__ __forceinline__ u32 quad(u32 n, u32 plane) {
         return n * N / F::STRIDE * F::PLANES * F::STRIDE + plane * F::STRIDE + n * N % F::STRIDE;
     }
 
-    /** q - BIAS of value k of a plane. */
+    /** Returns q - BIAS of value k in a plane. */
     __device__ __forceinline__ i32 quant(u32 plane, u32 k) const {
         const u32 quad = quads[plane][k / 4];
         const i32 q = F::PLANES == 1 ? signed_byte(quad, k % 4) : (quad >> k % 4 * 8 & 255) >> F::raised(plane);
         return q - F::BIAS;
     }
 
-    /** Times the minimum, what a product subtracts for each activation: a bias counts as a minimum here. */
+    /** Returns the factor of the minimum in a product; a bias counts as a minimum of 1. */
     __device__ __forceinline__ f32 offset() const { return F::BIAS ? scales.d * f32(F::BIAS) : scales.dmin; }
 
-    /** Four weights in f32. They round once, and only where there is a minimum or a d in f32. */
+    /** Returns four weights in f32. Only formats with a minimum or an f32 `d` round, once. */
     __device__ __forceinline__ Vector<f32, 4> weights(u32 plane) const {
         Vector<f32, 4> values;
 #pragma unroll

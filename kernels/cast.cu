@@ -1,4 +1,4 @@
-// cast_<from>_<to>: conversions of element type, as convert.cuh defines them.
+// cast_<from>_<to>: conversions between element types, as convert.cuh defines them.
 #include "convert.cuh"
 #include "elementwise.cuh"
 

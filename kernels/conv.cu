@@ -1,7 +1,7 @@
-// Convolutions, pools and resampling. Sources and weights are strided, outputs contiguous; `info` describes them.
+// Convolutions, pooling and resampling. Inputs and weights are strided, outputs are contiguous; `info` describes them.
 //
-// "w" and "h" in the arguments of the pools and of upsample_nearest2d belong to rows (dims[2]) and columns (dims[3]), in
-// this order: the host passes its first axis as "w".
+// In the arguments of pooling and upsample_nearest2d, "w" refers to rows (dims[2]) and "h" to columns (dims[3]),
+// because the host passes its first axis as "w".
 #include "convolution.cuh"
 #include "pool.cuh"
 #include "upsample.cuh"
@@ -56,7 +56,7 @@
         max_pool({w_k, w_stride}, {h_k, h_stride}, planes(info), src, dst);                                        \
     }
 
-// In upsample_bilinear2d, unlike its neighbours, "h" does mean rows and "w" columns.
+// In upsample_bilinear2d, unlike in upsample_nearest2d, "h" refers to rows and "w" to columns.
 #define UPSAMPLES(T)                                                                                                  \
     KERNEL upsample_nearest2d_##T(const size_t w_out, const size_t h_out, const double w_scale, const double h_scale, \
                                   const size_t* info, const T* src, T* dst) {                                         \

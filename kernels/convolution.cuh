@@ -1,24 +1,24 @@
-// Convolutions, their adjoints ("transposed convolutions"), and the gathering and scattering that turn them into matrix
+// Convolutions, transposed convolutions, and the gather and scatter kernels (im2col, col2im) that turn them into matrix
 // products.
 #pragma once
 
 #include "tensors.cuh"
 
-/** Along one axis of a convolution, output position o sees input position o * stride + k * dilation - padding. */
+/** One axis of a convolution: output position o reads input position o * stride + k * dilation - padding. */
 struct Window {
     size_t stride, padding, dilation;
 
-    /** The input position under tap k. In front of the input it wraps around to beyond any size. */
+    /** Returns the input position of tap k. A position before the input wraps around to a value beyond any size. */
     __device__ __forceinline__ size_t operator()(size_t o, size_t k) const {
         return o * stride + k * dilation - padding;
     }
 };
 
-/** The adjoint: output position o receives from the input position i with i * stride + k * dilation - padding == o. */
+/** One axis of the adjoint: output position o reads input position i if i * stride + k * dilation - padding == o. */
 struct Spread {
     size_t stride, padding, dilation;
 
-    /** The input position behind tap k, beyond any size if there is none. */
+    /** Returns the input position of tap k, or a value beyond any size if it does not exist. */
     __device__ __forceinline__ size_t operator()(size_t o, size_t k) const {
         const size_t from = o + padding, tap = k * dilation;
         if (from < tap) return ~size_t(0);
@@ -28,8 +28,8 @@ struct Spread {
 };
 
 /**
- * dst[b, o, y, x] = sum of src[b, c, rows(y, ky), columns(x, kx)] * weight[o, c, ky, kx] over the taps that meet the
- * input: kx outermost, channels innermost.
+ * dst[b, o, y, x] = sum of src[b, c, rows(y, ky), columns(x, kx)] * weight[o, c, ky, kx] over the taps inside the
+ * input. The outermost loop is over kx, the innermost over channels.
  */
 template <class T, class Axis>
 __device__ __forceinline__ void convolve(size_t h_out, size_t w_out, Axis rows, Axis columns, Planes src_at,
@@ -57,13 +57,13 @@ __device__ __forceinline__ void convolve(size_t h_out, size_t w_out, Axis rows, 
     });
 }
 
-/** The weight of a transposed convolution is (c_in, c_out, rows, columns). */
+/** The weight of a transposed convolution has the dims (c_in, c_out, rows, columns). */
 __device__ __forceinline__ Planes output_first(Planes at) {
     return {{at.dims[1], at.dims[0], at.dims[2], at.dims[3]},
             {at.strides[1], at.strides[0], at.strides[2], at.strides[3]}};
 }
 
-/** The columns of one signal: dst[b, l, c, k] = src[b, c, window(l, k)], 0 outside. One index writes all its taps. */
+/** im2col of a signal: dst[b, l, c, k] = src[b, c, window(l, k)], or 0 outside. Each index writes all its taps. */
 template <class T>
 __device__ __forceinline__ void im2col1d(size_t count, size_t l_out, size_t l_k, Window window, Planes at, const T* src,
                                          T* dst) {
@@ -77,7 +77,7 @@ __device__ __forceinline__ void im2col1d(size_t count, size_t l_out, size_t l_k,
     });
 }
 
-/** The columns of an image: dst[b, y, x, c, ky, kx] = src[b, c, window(y, ky), window(x, kx)], 0 outside. */
+/** im2col of an image: dst[b, y, x, c, ky, kx] = src[b, c, window(y, ky), window(x, kx)], or 0 outside. */
 template <class T>
 __device__ __forceinline__ void im2col(size_t dst_numel, size_t h_out, size_t w_out, size_t h_k, size_t w_k,
                                        Window window, Planes at, const T* src, T* dst) {
@@ -91,8 +91,8 @@ __device__ __forceinline__ void im2col(size_t dst_numel, size_t h_out, size_t w_
 }
 
 /**
- * Columns added up: dst[b, c, o] = sum of src[b, l, c, k] over l * stride + k == o, with src contiguous. Sums are held
- * in T: half types round at every addition, in the order of ascending k.
+ * col2im: dst[b, c, o] = sum of src[b, l, c, k] over l * stride + k == o, where src is contiguous. Sums have the type
+ * T: half types round after every addition, in ascending order of k.
  */
 template <class T>
 __device__ __forceinline__ void col2im1d(size_t dst_numel, size_t l_out, size_t l_in, size_t channels, size_t k_size,

@@ -1,4 +1,4 @@
-// Element types under the short names that the kernel entries carry.
+// Element types under the short names that kernel names use.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -18,11 +18,11 @@ using f16 = __half;
 using bf16 = __nv_bfloat16;
 using f32 = float;
 using f64 = double;
-using fp8_e4m3 = f8_e4m3;  // as the entries of ternary.cu and unary.cu spell it
+using fp8_e4m3 = f8_e4m3;  // the spelling in the kernel names of ternary.cu and unary.cu
 
-// Every entry may be launched with 1024 threads, whatever its register need.
+// Every kernel supports launches with 1024 threads, regardless of its register use.
 #define KERNEL extern "C" __global__ void __launch_bounds__(1024)
 
-// At least two such blocks at a time on an NVIDIA multiprocessor: one computes while the other waits for memory. (To a
-// HIP compiler it says two wavefronts per SIMD, which 1024 threads always are.)
+// Requests at least two such blocks per NVIDIA multiprocessor, so that one computes while the other waits for memory.
+// (A HIP compiler reads the number as two wavefronts per SIMD, which 1024 threads always have.)
 #define STREAMING extern "C" __global__ void __launch_bounds__(1024, 2)

@@ -1,15 +1,15 @@
-// The walk over tensors that all elementwise kernels share.
+// The loop over tensors that all elementwise kernels share.
 //
-// `info` describes the operands on the device: num_dims dims, then num_dims strides for each operand. Strides count
-// elements and 0 broadcasts. A null `info` means that every operand is contiguous. The last dim varies fastest.
-// Indices and offsets are 64 bits wide, so that tensors of 2^32 elements and more do not wrap.
+// `info` describes the operands in device memory: num_dims dims, then num_dims strides for each operand. Strides count
+// elements; a stride of 0 broadcasts. A null `info` means that every operand is contiguous. The last dim varies
+// fastest. Indices and offsets have 64 bits, so that tensors of 2^32 or more elements do not wrap.
 #pragma once
 
 #include "dtypes.cuh"
 
 /**
- * The blocks that work. The launch rule gives every element a thread, and in a large grid starting these blocks takes
- * longer than moving the data; so there the first of every 16 blocks works for all of them, and the others end at once.
+ * Selects the blocks that work. The launch provides a thread per element. In a large grid, starting these blocks takes
+ * longer than moving the data, so the first of every 16 blocks does the work of all 16, and the rest return at once.
  */
 struct Workers {
     static constexpr u32 LARGE_GRID = 4096;
@@ -20,7 +20,7 @@ struct Workers {
     __device__ __forceinline__ size_t count() const { return ((gridDim.x - 1) >> shift) + 1; }
 };
 
-/** Calls body(i) once for each i < numel, spread over the whole grid. */
+/** Calls body(i) once for each i < numel, distributed over the grid. */
 template <class Body>
 __device__ __forceinline__ void for_each_index(size_t numel, Body body) {
     const Workers workers;
@@ -30,36 +30,36 @@ __device__ __forceinline__ void for_each_index(size_t numel, Body body) {
 }
 
 /**
- * floor(index / dim), for indices below 2^48. Compilers expand a 64-bit integer division to a hundred instructions, or to
- * a call that holds many registers.
+ * Returns floor(index / dim) for indices below 2^48. Compilers expand a 64-bit integer division to a hundred
+ * instructions, or to a call that occupies many registers.
  */
 __device__ __forceinline__ size_t quotient(size_t index, size_t dim) {
     if ((index | dim) >> 32 == 0) return u32(index) / u32(dim);
     const f64 d = f64(dim);
     f64 inverse = rsqrtf(f32(d));
     inverse *= inverse;
-    // Good to 20 bits; each step of Newton's method doubles that.
+    // Accurate to 20 bits; each step of Newton's method doubles the number of bits.
     inverse += inverse * fma(-d, inverse, 1.0);
     inverse += inverse * fma(-d, inverse, 1.0);
-    const size_t near = size_t(f64(index) * inverse);  // wrong by 1 at most
+    const size_t near = size_t(f64(index) * inverse);  // off by at most 1
     const size_t low = near - (near * dim > index);
     return low + (index - low * dim >= dim);
 }
 
-/** Where the elements of one linear index lie in each of N operands. */
+/** The offsets in N operands of the element with one linear index. */
 template <int N>
 struct Offsets {
     size_t of[N];
 };
 
-/** The layouts of N operands that are walked together. */
+/** The layouts of N operands with the same dims. */
 template <int N>
 struct Layouts {
     size_t num_dims;
     const size_t* info;
     bool contiguous;
 
-    // Contiguous is row-major without gaps; the stride of a dim of size 1 does not matter.
+    // Contiguous means row-major without gaps. The stride of a dim of size 1 does not matter.
     __device__ __forceinline__ Layouts(size_t num_dims, const size_t* info)
         : num_dims(num_dims), info(info), contiguous(true) {
         if (!info) return;
@@ -89,7 +89,7 @@ struct Layouts {
     }
 };
 
-/** N elements that are read or written at once. */
+/** N elements that one instruction reads or writes. */
 template <class T, u32 N>
 struct alignas(N * sizeof(T)) Vector {
     T of[N];
@@ -105,7 +105,7 @@ template <u32 N, class T> __device__ __forceinline__ bool aligned(const T* p) {
     return reinterpret_cast<size_t>(p) % (N * sizeof(T)) == 0;
 }
 
-/** How many elements of these types one vector has: 16 bytes, the widest access of a GPU, hold them, and 4 at most. */
+/** Elements per vector: at most 4, and at most 16 bytes of the widest type, which is the widest access of a GPU. */
 template <class... T>
 constexpr u32 VECTOR = ((sizeof(T) <= 4) && ...) ? 4 : 2;
 
@@ -117,10 +117,10 @@ __device__ __forceinline__ Vector<D, N> map_vector(Op op, const Vector<S, N>&...
     return out;
 }
 
-/** out[i] = op(x[i]...), then the same for y and the vector that lies blockDim.x further on. */
+/** Computes out[i] = op(x[i]...), then the same for y and the vector blockDim.x further on. */
 template <class D, u32 N, class Op, class... S>
 __device__ __forceinline__ void map_two(Vector<D, N>* out, Op op, Vector<S, N>... x, Vector<S, N>... y) {
-#pragma unroll 1  // op, which may be long, stands here once for each element of one vector
+#pragma unroll 1  // keeps only one copy of op, which may be long, for each element of a vector
     for (u32 k = 0; k < 2; ++k, out += blockDim.x) {
         *out = map_vector<D, N, Op, S...>(op, x...);
         ((x = y), ...);
@@ -128,8 +128,8 @@ __device__ __forceinline__ void map_two(Vector<D, N>* out, Op op, Vector<S, N>..
 }
 
 /**
- * out[i] = op(in[i]...) for contiguous operands, else out[i] = element(i); out is contiguous. Blocks that have enough
- * to do take vectors, two per thread at a time, so that the loads of both are in flight together.
+ * Computes out[i] = op(in[i]...) if all operands are contiguous, otherwise out[i] = element(i); out is contiguous.
+ * Blocks with enough work process vectors, two per thread at a time, so that the loads of both overlap.
  */
 template <class D, class Element, class Op, class... S>
 __device__ __forceinline__ void walk(size_t numel, Workers workers, bool contiguous, D* out, Element element, Op op,
@@ -141,12 +141,12 @@ __device__ __forceinline__ void walk(size_t numel, Workers workers, bool contigu
         for (first *= 2 * N; first + tile <= numel; first += step * 2 * N)
             map_two<D, N, Op, S...>(vectors<N>(out + first) + t, op, vectors<N>(in + first)[t]...,
                                     vectors<N>(in + first)[next]...);
-        step = blockDim.x;  // one block is left with elements that do not fill a tile
+        step = blockDim.x;  // one block processes the remaining elements, which do not fill a tile
     }
     for (size_t i = first + threadIdx.x; i < numel; i += step) out[i] = element(i);
 }
 
-/** out[i] = op(x[i]); out is contiguous. */
+/** Computes out[i] = op(x[i]); out is contiguous. */
 template <class S, class D, class Op>
 __device__ __forceinline__ void map(size_t numel, size_t num_dims, const size_t* info, const S* x, D* out, Op op) {
     const Workers workers;
@@ -155,14 +155,14 @@ __device__ __forceinline__ void map(size_t numel, size_t num_dims, const size_t*
     walk(numel, workers, at.contiguous, out, [&](size_t i) { return op(x[at(i).of[0]]); }, op, x);
 }
 
-/** As map; without an input the operand is read from out at the linear index, whatever `info` says. */
+/** Like map. If x is null, the operand is out at the linear index, regardless of `info`. */
 template <class T, class Op>
 __device__ __forceinline__ void map_in_place(size_t numel, size_t num_dims, const size_t* info, const T* x, T* out,
                                              Op op) {
     map(numel, num_dims, x ? info : nullptr, x ? x : out, out, op);
 }
 
-/** out[i] = op(x[i], y[i]); out is contiguous, x and y may be the same memory. */
+/** Computes out[i] = op(x[i], y[i]); out is contiguous, and x and y may be the same memory. */
 template <class T, class D, class Op>
 __device__ __forceinline__ void zip(size_t numel, size_t num_dims, const size_t* info, const T* x, const T* y, D* out,
                                     Op op) {

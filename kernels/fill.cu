@@ -1,5 +1,5 @@
-// fill_<type>, const_set_<type>: one value into a contiguous buffer, or into every place of a strided view.
-// copy2d_<type>: d1 rows of d2 elements, between two row strides.
+// fill_<type>, const_set_<type>: set a contiguous buffer, or every element of a strided view, to one value.
+// copy2d_<type>: copies d1 rows of d2 elements between buffers with different row strides.
 #include "elementwise.cuh"
 
 #define FILL(T)                                                                                                  \

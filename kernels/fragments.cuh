@@ -1,7 +1,7 @@
-// Products of 16 x 16 tiles by the matrix cores of a GPU: tensor cores by nvcuda::wmma, MFMA of CDNA, WMMA of RDNA 3 and 4.
+// Products of 16 x 16 tiles on matrix cores: tensor cores through nvcuda::wmma, MFMA on CDNA, and WMMA on RDNA 3 and 4.
 //
-// A wavefront holds three matrices together: 16 rows of a, 16 columns of b, and their sums. Rows and columns lie in shared
-// memory, STEP elements of k each, one behind the other. Where a GPU has no matrix core for a type, lanes multiply and add.
+// A wavefront holds three matrices: 16 rows of a, 16 columns of b, and their sums. Shared memory stores STEP elements
+// of k for each row or column, one after the other. If a GPU lacks a matrix core for a type, lanes multiply and add.
 #pragma once
 
 #include "dtypes.cuh"
@@ -20,7 +20,7 @@ constexpr u32 WAVE = 32;
 
 __device__ __forceinline__ u32 lane() { return threadIdx.x % WAVE; }
 
-/** Without a matrix core: each lane has a column, and every (WAVE / 16)th row. */
+/** Used without a matrix core: each lane computes one column, and every (WAVE / 16)th row. */
 template <class T, class D>
 struct Lanes {
     using Stored = T;
@@ -44,13 +44,13 @@ struct Lanes {
     }
 };
 
-/** The matrix core for elements of type T: `zero` or `load` the sums, `add` a step of k, `store` them. */
+/** The matrix core for elements of type T: `zero` or `load` the sums, `add` a step of k, `store` the sums. */
 template <class T>
 struct Core;
 
 #ifndef __HIPCC__
 
-/** Tensor cores: N fragments of M x M, side by side and one below the other, make 16 x 16. */
+/** Tensor cores: N fragments of M x M, side by side or stacked, form a tile of 16 x 16. */
 template <class T, class D, u32 M, u32 DEPTH>
 struct Wmma {
     using Stored = T;
@@ -95,13 +95,13 @@ struct Core<f64> : Wmma<f64, f64, 8, 4> {};
 
 #else
 
-/** N elements in a vector register, as the instructions want them. */
+/** N elements in a vector register, in the form that the instructions take. */
 template <class T, u32 N>
 using Packed = T __attribute__((ext_vector_type(N)));
 
 /**
- * An instruction: `BYTES` of a row of a, and of a column of b, are in a lane; those of the next 16 lanes follow them, or
- * are the same where DEPTH elements fit into one lane. ROWS says in which row the e-th sum of a lane is.
+ * A matrix instruction. Each lane holds part of a row of a and of a column of b. The next 16 lanes hold the following
+ * part, or a copy if one lane holds all DEPTH elements. `row` returns the row of the e-th sum of a lane.
  */
 template <class T, class D, class Instruction>
 struct Matrix {
@@ -151,12 +151,12 @@ INSTRUCTION(MfmaBf16, bf16, Shorts, 16, 4 * group + e, __builtin_amdgcn_mfma_f32
 INSTRUCTION(MfmaF64, f64, double, 4, 4 * e + group, __builtin_amdgcn_mfma_f64_16x16x4f64(a, b, c, 0, 0, 0))
     : Matrix<f64, f64, MfmaF64> {};
 #if defined(__gfx942__)
-/** The f8 of gfx942, e4m3 of FNUZ: the same bits are half the value of OCP's, and there is one NaN, in the place of -0. */
+/** The f8 of gfx942, e4m3 FNUZ: the same bits mean half of the OCP value, and the only NaN replaces -0. */
 struct f8_fnuz {
     uint8_t bits;
 
     f8_fnuz() = default;
-    /** Half of x, exactly. */
+    /** Converts to half of x, exactly. */
     __device__ __forceinline__ explicit f8_fnuz(f8_e4m3 x)
         : bits(x.bits == 0x80 ? 0 : (x.bits & 0x7f) == 0x7f ? 0x80 : x.bits) {}
 };
@@ -164,7 +164,7 @@ INSTRUCTION(MfmaF8, f8_e4m3, long, 32, 4 * group + e, __builtin_amdgcn_mfma_f32_
     : Matrix<f8_fnuz, f32, MfmaF8> {
     __device__ __forceinline__ void store(f32* to, u32 ld) const {
         Matrix whole = *this;
-        whole.sum *= 4.0f;  // of two factors that are halves
+        whole.sum *= 4.0f;  // both factors were halved
         whole.store(to, ld);
     }
 };
@@ -215,7 +215,7 @@ struct Core<f64> : Lanes<f64, f64> {};
 #endif
 
 #if !defined(__GFX12__) && !defined(__gfx942__)
-// f16 holds every value of f8. What CUDA has for f8 in a warp (mma) is made of products of f16 for sm_90, too.
+// f16 can represent every f8. For sm_90, CUDA also implements the f8 mma of a warp with products of f16.
 template <>
 struct Core<f8_e4m3> : Core<f16> {};
 #endif

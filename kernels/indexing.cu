@@ -1,5 +1,5 @@
-// Rows of a tensor, picked by ids along one dim. `left` is the product of the dims before that one, `right` of those
-// after it; inp and out are contiguous, and are written here as [l, j, r].
+// Selects or updates rows of a tensor by ids along one dim. `left` is the product of the dims before it, and `right`
+// the product of the dims after it. inp and out are contiguous; the formulas below index them as [l, j, r].
 //
 // is_<id>_<type>      index_select  out[l, j, r] = inp[l, ids[j], r]
 // gather_<id>_<type>  gather        out[l, j, r] = inp[l, ids[l, j, r], r]
@@ -7,13 +7,13 @@
 // sa_<id>_<type>      scatter_add   out[l, ids[l, j, r], r] += inp[l, j, r]
 // s_<id>_<type>       scatter       out[l, ids[l, j, r], r] = inp[l, j, r]
 //
-// Sums are computed in the element type: each addition rounds, integers wrap.
+// Sums have the element type: each addition rounds, and integers wrap.
 #include "elementwise.cuh"
 #include "functions.cuh"
 
 /**
- * Whether an id picks one of `count` rows. The largest id of a type means "none", even where there are that many rows.
- * The CUDA kernels stop the device for any other id out of range; here it means "none" as well.
+ * Tells whether an id selects one of `count` rows. The largest value of the id's type means "none", even if that many
+ * rows exist. The CUDA kernels trap for any other id out of range; these kernels treat it as "none", too.
  */
 template <class I>
 __device__ __forceinline__ bool picks(I id, size_t count) {
@@ -21,7 +21,7 @@ __device__ __forceinline__ bool picks(I id, size_t count) {
     return id != none && size_t(id) < count;  // a negative id becomes larger than any count
 }
 
-/** out[l, j, r] = inp[l, id_at(j, i), r] for each i = [l, j, r] < numel, where out has `count` rows; 0 for "none". */
+/** Sets out[l, j, r] = inp[l, id_at(j, i), r] for each i = [l, j, r] < numel; out has `count` rows; 0 for "none". */
 template <class T, class Ids>
 __device__ __forceinline__ void pick_rows(size_t numel, const T* inp, T* out, size_t src_dim, size_t count,
                                           size_t right, Ids id_at) {
@@ -34,8 +34,8 @@ __device__ __forceinline__ void pick_rows(size_t numel, const T* inp, T* out, si
 }
 
 /**
- * update(out[l, id_at(j, i), r], inp[i]) for each i = [l, j, r]. A thread has the column [l, :, r] to itself and takes
- * j in ascending order, so that the result does not depend on the launch, even if an id comes twice.
+ * Calls update(out[l, id_at(j, i), r], inp[i]) for each i = [l, j, r]. One thread processes the column [l, :, r], in
+ * ascending order of j, so that the result does not depend on the launch, even if an id occurs twice.
  */
 template <class T, class Ids, class Update>
 __device__ __forceinline__ void update_rows(const T* inp, T* out, size_t left, size_t src_dim, size_t dst_dim,
@@ -50,7 +50,7 @@ __device__ __forceinline__ void update_rows(const T* inp, T* out, size_t left, s
     });
 }
 
-/** As pick_rows, where an id picks `right` elements that follow each other: by vectors if they are whole ones. */
+/** Like pick_rows, for ids that select `right` consecutive elements: copies vectors if these are whole vectors. */
 template <class T, class Ids>
 __device__ __forceinline__ void pick_whole_rows(size_t numel, const T* inp, T* out, size_t src_dim, size_t count,
                                                 size_t right, Ids id_at) {
@@ -61,7 +61,7 @@ __device__ __forceinline__ void pick_whole_rows(size_t numel, const T* inp, T* o
         pick_rows(numel, inp, out, src_dim, count, right, id_at);
 }
 
-// The strides in `info` are those of the ids. (The CUDA kernels apply them to inp instead.)
+// `info` contains the strides of the ids. (The CUDA kernels apply these strides to inp instead.)
 #define PICK(I, T)                                                                                               \
     STREAMING is_##I##_##T(const size_t numel, const size_t num_dims, const size_t* info, const I* ids,        \
                              const T* inp, T* out, const size_t left, const size_t src_dim,                      \

@@ -1,9 +1,9 @@
-// Products of matrices by matrix cores: out = alpha * a * b + beta * out + bias, for each matrix of a batch; and attention,
-// which attention.cuh explains.
+// Matrix products on matrix cores, out = alpha * a * b + beta * out + bias for each matrix of a batch, and attention
+// (see attention.cuh).
 //
-// `info` has the dims of out (batch, rows, columns), its strides, and those of a and b. A block of threads has a tile of
-// 32 x 32 of one matrix of out: rows of a and columns of b come through shared memory, where what lies beyond an edge is 0,
-// and so do the sums, for which lane has which element of them is the affair of the matrix core.
+// `info` contains the dims of out (batch, rows, columns), then the strides of out, a and b. A block of threads computes
+// a 32 x 32 tile of one matrix of out. Rows of a and columns of b pass through shared memory, with 0 beyond the edges.
+// So do the sums, because the mapping of elements to lanes depends on the matrix core.
 #include "attention.cuh"
 #include "fragments.cuh"
 
@@ -18,13 +18,13 @@ __device__ __forceinline__ f16 converted<f8_e4m3, f16>(f8_e4m3 x) {
     return __float2half(f32(x));
 }
 
-/** The product of one tile: `at` its matrix, first row and first column. */
+/** Computes one tile; `at` contains its matrix, first row and first column. */
 template <class T, class D>
 __device__ __forceinline__ void multiply(const size_t depth, const size_t* info, const T* a, const T* b, const D* bias,
                                          D* out, const D alpha, const D beta) {
     using Stored = typename Core<T>::Stored;
     constexpr u32 STEP = Core<T>::STEP, CORES = TILE * TILE / 256 * WAVE / THREADS;
-    // Vectors and fragments are read from here at once.
+    // Aligned for reads of vectors and fragments.
     __shared__ __align__(32) unsigned char left[TILE * STEP * sizeof(Stored)], right[TILE * STEP * sizeof(Stored)];
     __shared__ __align__(32) D sums[TILE][TILE];
     const auto rows = reinterpret_cast<Stored*>(left), columns = reinterpret_cast<Stored*>(right);
@@ -60,7 +60,7 @@ __device__ __forceinline__ void multiply(const size_t depth, const size_t* info,
         if (row >= dims[1] || column >= dims[2]) continue;
         D& place = out[row * to[1] + column * to[2]];
         D value = alpha * sums[n / TILE][n % TILE];
-        if (beta != 0) value += beta * place;  // what was there may be anything if it does not count
+        if (beta != 0) value += beta * place;  // with beta = 0, out may be uninitialized
         if (bias) value += bias[column];
         place = value;
     }

@@ -1,9 +1,9 @@
-// Softmax and norms of contiguous rows of n elements.
+// Softmax and normalization of contiguous rows of n elements.
 #pragma once
 
 #include "reduction.cuh"
 
-/** For one group of lanes along threadIdx.y. The sum has the type Wide; half types round every other step. */
+/** Softmax by a group of lanes along threadIdx.y. The sum has the type Wide; half types round every other step. */
 template <class Wide, class T>
 __device__ __forceinline__ void softmax(const T* x, T* out, u32 n) {
     const u32 lane = threadIdx.y;
@@ -18,8 +18,8 @@ __device__ __forceinline__ void softmax(const T* x, T* out, u32 n) {
 }
 
 /**
- * A row of n elements and the threads of a block that have it: two groups of lanes for a short row in a block of 1024,
- * which keep it in registers. Such a block has 16 rows, those of the blocks after it, which end at once.
+ * A row of n elements and the threads that process it. In a block of 1024 threads, two groups of lanes process a short
+ * row and keep it in registers. Such a block also processes the rows of the next 15 blocks, which return at once.
  */
 template <class T>
 struct Row {
@@ -47,7 +47,7 @@ struct Row {
         }
     }
 
-    /** body(i, x[i]) for the elements of the row that are this thread's. */
+    /** Calls body(i, x[i]) for this thread's elements of the row. */
     template <class Body>
     __device__ __forceinline__ void for_each(Body body) const {
         if (number() >= gridDim.x) return;
@@ -62,7 +62,7 @@ struct Row {
     __device__ __forceinline__ f32 sum(f32 value) const { return sum_over_team(value, team(), threads()); }
 };
 
-/** In f32 for every type, f64 included. A null alpha is a factor of 1. */
+/** Computes in f32 for every type, including f64. A null alpha means a factor of 1. */
 template <class T>
 __device__ __forceinline__ void rms_norm(const T* x, T* out, const T* alpha, u32 n, f32 eps) {
     Row<T> row(x, n);
@@ -79,10 +79,10 @@ __device__ __forceinline__ void rms_norm(const T* x, T* out, const T* alpha, u32
 }
 
 /**
- * In f32 for every type, f64 included. A null alpha is a factor of 1, a null beta a term of 0.
+ * Computes in f32 for every type, including f64. A null alpha means a factor of 1, a null beta a term of 0.
  *
- * The variance is the mean square of the deviations, in a pass of its own. The usual difference mean(x^2) - mean(x)^2
- * cancels where the mean is large beside the deviations; it may even be negative, which makes the row NaN.
+ * A separate pass computes the variance as the mean square of the deviations. mean(x^2) - mean(x)^2 would cancel if the
+ * mean is much larger than the deviations. It can even be negative, which turns the row into NaN.
  */
 template <class T>
 __device__ __forceinline__ void layer_norm(const T* x, T* out, const T* alpha, const T* beta, u32 n, f32 eps) {

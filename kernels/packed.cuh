@@ -1,9 +1,9 @@
-// Four signed or unsigned bytes in a word, and words at addresses that are aligned to less than a word.
+// Four signed or unsigned bytes in a word, and loads of words that are not aligned to four bytes.
 #pragma once
 
 #include "convert.cuh"
 
-/** The word at p, which is aligned to ALIGN bytes: little-endian, as all memory here. */
+/** Loads the little-endian word at p, which is aligned to ALIGN bytes. */
 template <u32 ALIGN>
 __device__ __forceinline__ u32 word(const u8* p) {
     if constexpr (ALIGN >= 4) {
@@ -15,9 +15,9 @@ __device__ __forceinline__ u32 word(const u8* p) {
 }
 
 /**
- * The N words from byte START + offset of a block on, where offset is a multiple of 4. If the block is aligned to half a
- * word only, N - 1 of the loads are still of aligned words, and two of halves. Where the words lie between two aligned
- * ones each, their first half is loaded by itself, and they are shifted by it; otherwise that is the last half.
+ * Loads N words of a block from byte START + offset on, where offset is a multiple of 4. For a block that is aligned to
+ * two bytes, this takes N - 1 loads of aligned words and two of half words. If each word spans two aligned words, the
+ * first half word is loaded separately and the words are shifted; otherwise the last half word is loaded separately.
  */
 template <u32 ALIGN, u32 START, u32 N>
 __device__ __forceinline__ void words(const u8* block, u32 offset, u32 (&out)[N]) {
@@ -42,36 +42,36 @@ __device__ __forceinline__ void words(const u8* block, u32 offset, u32 (&out)[N]
 
 __device__ __forceinline__ f32 half_at(const u8* p) { return to_f32(*reinterpret_cast<const f16*>(p)); }
 
-/** Two values in f16 in a word, the low one first. */
+/** Converts the two f16 values of a word, the low one first. */
 __device__ __forceinline__ Vector<f32, 2> two_halves(u32 word) {
     f16 halves[2];
     __builtin_memcpy(halves, &word, sizeof word);
     return {to_f32(halves[0]), to_f32(halves[1])};
 }
 
-/** Byte k of a word, with its sign. */
+/** Returns byte k of a word as a signed number. */
 __device__ __forceinline__ i32 signed_byte(u32 word, u32 k) { return int8_t(word >> 8 * k); }
 
-/** A one in each of the four bytes; times n, an n in each. */
+/** A 1 in each of the four bytes; n times this constant is an n in each. */
 constexpr u32 ONES = 0x01010101;
 
-/** The low four bits of x, each as bit `to` of its byte: bit k goes to byte k. */
+/** Distributes the low four bits of x: bit k becomes bit TO of byte k. */
 template <u32 TO>
 __device__ __forceinline__ u32 bit_per_byte(u32 x) {
     return (x & 15) * (0x00204081u << TO) & (ONES << TO);
 }
 
-/** Each byte less n, for bytes from 0 to 127 and n up to 127: no byte borrows from the next. */
+/** Subtracts n from each byte, for bytes and n from 0 to 127, without a borrow between bytes. */
 __device__ __forceinline__ u32 bytes_minus(u32 x, u32 n) {
     return ((x | 0x80 * ONES) - n * ONES) ^ 0x80 * ONES;
 }
 
-/** Bit `from` of each byte moved to bit `to`, with others around it, for the bits that lie in that byte then. */
+/** Moves bit `from` of each byte to bit `to`. The remaining bits of the byte are arbitrary. */
 __device__ __forceinline__ u32 moved(u32 x, u32 from, u32 to) {
     return u32((u64(x) << 32 | x) >> (from - to & 31));
 }
 
-/** sum + a[0] b[0] + ... + a[3] b[3], of signed bytes: one instruction, where the target has one. */
+/** Returns sum + a[0] b[0] + ... + a[3] b[3] of signed bytes, with one instruction if the target has it. */
 __device__ __forceinline__ i32 dot4(u32 a, u32 b, i32 sum) {
 #ifdef __HIPCC__
 #if __has_builtin(__builtin_amdgcn_sdot4)

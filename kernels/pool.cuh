@@ -1,17 +1,17 @@
-// Pools over windows of rows and columns, without padding.
+// Pooling over windows of rows and columns, without padding.
 #pragma once
 
 #include "functions.cuh"
 #include "tensors.cuh"
 
-/** A window along one axis: its size, and the distance from one to the next. */
+/** A window along one axis: its size, and the distance between neighboring windows. */
 struct Pool {
     size_t size, stride;
 
     __device__ __forceinline__ size_t count(size_t length) const { return quotient(length - size, stride) + 1; }
 };
 
-/** dst[b, c, y, x] = body(first element of the window). */
+/** Computes dst[b, c, y, x] = body(first element of the window). */
 template <class T, class Body>
 __device__ __forceinline__ void for_each_window(Pool rows, Pool columns, const Planes& at, const T* src, T* dst,
                                                 Body body) {
@@ -22,7 +22,7 @@ __device__ __forceinline__ void for_each_window(Pool rows, Pool columns, const P
     });
 }
 
-/** The sum times 1 / count. That factor is an f32 even for f64; it makes u32 sums f32; u8 and u32 truncate. */
+/** Multiplies the sum by 1 / count, an f32 even for f64. It turns u32 sums into f32; u8 and u32 results truncate. */
 template <class T>
 __device__ __forceinline__ void avg_pool(Pool rows, Pool columns, Planes at, const T* src, T* dst) {
     using Sum = typename Element<T>::Sum;
@@ -42,7 +42,7 @@ template <class T> __device__ __forceinline__ T larger(T x, T y) { return math::
 template <> __device__ __forceinline__ u8 larger(u8 x, u8 y) { return wrapping::maximum(x, y); }
 template <> __device__ __forceinline__ u32 larger(u32 x, u32 y) { return wrapping::maximum(x, y); }
 
-/** The largest element: NaN is ignored in f32 and f64 (unless nothing else is there), half types propagate it. */
+/** Finds the largest element. f32 and f64 ignore NaN unless all elements are NaN; half types propagate it. */
 template <class T>
 __device__ __forceinline__ void max_pool(Pool rows, Pool columns, Planes at, const T* src, T* dst) {
     for_each_window(rows, columns, at, src, dst, [&](const T* window) {

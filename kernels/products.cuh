@@ -1,15 +1,15 @@
-// Products of rows of quantized weights with vectors: of f32, and of activations in blocks of q8_1.
+// Products of rows of quantized weights with vectors of f32, and with activations in blocks of q8_1.
 #pragma once
 
 #include "blocks.cuh"
 #include "reduction.cuh"
 
 /**
- * How the threads of a block share rows of weights. They form TEAMS teams, and neighbours are of different ones, so that
- * they load the same activations; a team takes ROWS rows at a time, and a thread uses its activations for each of them.
- * A share has WORDS words, and a thread takes one from each of the SECTIONS of a block, whose high bits and scales are in
- * the same bytes. RESIDENT blocks of threads are to fit in a multiprocessor (0: as many as the compiler likes), since to
- * save registers is to have fewer loads on their way. The figures are what an H200 likes best.
+ * How the threads of a block share rows of weights. They form TEAMS teams. Neighboring threads belong to different
+ * teams, so that they load the same activations. A team processes ROWS rows at a time and reuses its activations for
+ * each of them. A share has WORDS words. A thread takes one share from each of SECTIONS sections of a block, whose high
+ * bits and scales are in the same bytes. RESIDENT is the number of thread blocks that should fit in a multiprocessor
+ * (0: the compiler chooses), because fewer registers also mean fewer loads in flight. The values were tuned on an H200.
  */
 template <class F, u32 COLUMNS>
 struct Work {
@@ -25,10 +25,10 @@ struct Work<q3_K, COLUMNS> {
     static constexpr u32 TEAMS = 2, ROWS = 2, WORDS = 2, SECTIONS = 2, RESIDENT = 0;
 };
 
-/** The rows of weights that a block of threads has. */
+/** The number of rows of weights that a block of threads processes. */
 template <class F, u32 COLUMNS> constexpr u32 ROWS_OF = Work<F, COLUMNS>::TEAMS * Work<F, COLUMNS>::ROWS;
 
-/** The sum of the products of some quads. */
+/** Returns the dot product of some quads. */
 template <u32 N>
 __device__ __forceinline__ i32 dot(const u32 (&a)[N], const u32 (&b)[N]) {
     i32 sum = 0;
@@ -37,7 +37,7 @@ __device__ __forceinline__ i32 dot(const u32 (&a)[N], const u32 (&b)[N]) {
     return sum;
 }
 
-/** The sum of the quants of some quads. */
+/** Returns the sum of the quants of some quads. */
 template <u32 N>
 __device__ __forceinline__ i32 sum_of(const u32 (&quads)[N]) {
     i32 sum = 0;
@@ -47,9 +47,9 @@ __device__ __forceinline__ i32 sum_of(const u32 (&quads)[N]) {
 }
 
 /**
- * The products of the ROWS_OF rows of weights from w on with COLUMNS vectors, which lie `stride` blocks of q8_1 apart:
- * store(row, column, product). A row has `blocks` blocks, and only `rows` of them exist: beyond, the last is read. All
- * threads of the block work on them, THREADS.
+ * Multiplies ROWS_OF rows of weights, starting at w, by COLUMNS vectors that are `stride` blocks of q8_1 apart, and
+ * calls store(row, column, product). A row has `blocks` blocks. Only `rows` rows exist; further rows read the last one.
+ * All THREADS threads of the block take part.
  */
 template <class F, u32 COLUMNS, u32 THREADS, class Store>
 __device__ __forceinline__ void multiply(const u8* w, u32 rows, const q8_1* y, u32 stride, u32 blocks, Store store) {
@@ -128,7 +128,7 @@ __device__ __forceinline__ Vector<f32, 4> load_four(const f32* p) {
     return {p[0], p[1], p[2], p[3]};
 }
 
-/** A row of weights times a vector of f32, by one group of lanes, each of which gets the product. */
+/** Multiplies a row of weights by a vector of f32, with one group of lanes. Each lane gets the product. */
 template <class F>
 __device__ __forceinline__ f32 multiply(const u8* row, const f32* y, u32 blocks) {
     using Part = Share<F, 1>;

@@ -1,12 +1,12 @@
-// dequantize_block_<format>_<type>: blocks to floats.
-// get_rows_<format>: rows of a table of blocks, picked by ids, as floats.
-// quantize_q8_1: rows of floats to blocks.
-// dequantize_mul_mat_vec_<format>: weights times a vector of floats, a group of 32 lanes per row.
-// mul_mat_vec_<format>_q8_1_cuda<n>: weights times n vectors of blocks, a block per row or per two rows.
-// indexed_moe_forward_<format>_q8_1: each row of an expert times a vector of blocks; ids say which expert.
-// mul_mat_<format>: weights times many vectors of blocks, a block per tile.
+// dequantize_block_<format>_<type>: converts blocks to floats.
+// get_rows_<format>: selects rows of a table of blocks by ids, and converts them to floats.
+// quantize_q8_1: converts rows of floats to blocks.
+// dequantize_mul_mat_vec_<format>: multiplies weights by a vector of floats, with a group of 32 lanes per row.
+// mul_mat_vec_<format>_q8_1_cuda<n>: multiplies weights by n vectors of blocks, a thread block per row or two rows.
+// indexed_moe_forward_<format>_q8_1: multiplies each row of an expert, which the ids select, by a vector of blocks.
+// mul_mat_<format>: multiplies weights by many vectors of blocks, with a thread block per tile.
 //
-// Nothing here reads past the end of a row of weights, nor the padding of a vector: a host need not set either.
+// The kernels do not read beyond a row of weights or in the padding of a vector, so hosts need not set either.
 #include "tiles.cuh"
 
 template <class T>
@@ -22,7 +22,7 @@ __device__ __forceinline__ void store_four(T* out, const Vector<f32, 4>& values)
     }
 }
 
-/** The words of quants from number `first` to `end` of an array of blocks, each `step`-th, as floats. */
+/** Converts every `step`-th word of quants of an array of blocks, from number `first` up to `end`, to floats. */
 template <class F, class T>
 __device__ __forceinline__ void dequantize(const u8* blocks, T* out, size_t first, size_t end, size_t step) {
     using Part = Share<F, 1>;
@@ -37,7 +37,7 @@ __device__ __forceinline__ void dequantize(const u8* blocks, T* out, size_t firs
     }
 }
 
-/** What a block of threads has: `share` values of `count`. */
+/** Converts the `share` of `count` values that belongs to this block of threads. */
 template <class F, class T>
 __device__ __forceinline__ void dequantize_share(const void* x, T* y, size_t count, u32 share) {
     constexpr u32 EACH = 4 * F::PLANES;
@@ -72,7 +72,7 @@ __device__ __forceinline__ void dequantize_share(const void* x, T* y, size_t cou
 DEQUANTIZE(f32)
 DEQUANTIZE(f16)
 
-/** Row number ids[blockIdx.x] of the table; the blocks of the grid along y share it. */
+/** Copies row ids[blockIdx.x] of the table. The blocks of the grid along y share it. */
 template <class F>
 __device__ __forceinline__ void get_row(const void* table, const u32* ids, f32* dst, i64 length, size_t row_bytes) {
     const u8* row = static_cast<const u8*>(table) + ids[blockIdx.x] * row_bytes;
@@ -96,7 +96,7 @@ __device__ __forceinline__ void get_plain_row(const T* table, const u32* ids, f3
         get_plain_row(table, ids, dst, length);                                                                       \
     }
 
-/** A group of 32 lanes per block. A NaN counts for the sum alone, and its own quant is 0. */
+/** A group of 32 lanes quantizes a block. A NaN affects only the sum, and its quant is 0. */
 KERNEL quantize_q8_1(const f32* x, void* y, const int length, const int padded) {
     const u32 column = blockIdx.x * blockDim.x + threadIdx.x;
     if (column >= u32(padded)) return;
@@ -106,7 +106,7 @@ KERNEL quantize_q8_1(const f32* x, void* y, const int length, const int padded) 
     const f32 sum = over_group(value, Sum());
     const f32 d = largest / 127.0f, ratio = roundf(value / d);
     q8_1& block = static_cast<q8_1*>(y)[(row * u32(padded) + column) / 32];
-    // Only a d that has lost its bits below the normal numbers can let the ratio be larger than 127.
+    // The ratio exceeds 127 only if d is subnormal and has lost bits.
     const f32 quant = ratio == ratio ? fminf(fmaxf(ratio, -127.0f), 127.0f) : 0.0f;
     reinterpret_cast<int8_t*>(block.quads)[threadIdx.x % 32] = int8_t(quant);
     if (threadIdx.x % 32 == 0) block.d = to_f16(d), block.s = to_f16(sum);
@@ -121,7 +121,7 @@ __device__ __forceinline__ void vector_of_floats(const void* w, const f32* y, f3
     if (threadIdx.x == 0) dst[row] = product;
 }
 
-// The last argument is missing from the entry of q5_k: every block has a row.
+// The kernel of q5_k does not take nrows: every thread block has a row.
 #define VECTOR_OF_FLOATS(name, format)                                                                                 \
     KERNEL dequantize_mul_mat_vec_##name(const void* w, const f32* y, f32* dst, const int ncols, const int nrows) {    \
         vector_of_floats<format>(w, y, dst, u32(ncols), u32(nrows));                                                   \
@@ -131,8 +131,8 @@ KERNEL dequantize_mul_mat_vec_q5_k(const void* w, const f32* y, f32* dst, const 
 }
 
 /**
- * A block takes more rows than the launch rule gives it, so that a thread uses each activation it loads several times:
- * the first blocks have all rows, and the others end at once.
+ * A thread block processes more rows than the launch assumes, so that a thread reuses each loaded activation. The first
+ * blocks process all rows, and the remaining blocks return at once.
  */
 template <class F, u32 COLUMNS, u32 THREADS>
 __device__ __forceinline__ void vectors_of_blocks(const void* w, const void* y, f32* dst, u32 ncols, u32 nrows,
@@ -154,7 +154,7 @@ VECTOR_OF_FLOATS(q3_k, q3_K)
 VECTOR_OF_FLOATS(q4_k, q4_K)
 VECTOR_OF_FLOATS(q6_k, q6_K)
 
-#ifdef __HIPCC__  // where the second bound would count wavefronts
+#ifdef __HIPCC__  // HIP counts wavefronts in the second bound
 #define BLOCK_OF(threads, resident) extern "C" __global__ void __launch_bounds__(threads)
 #else
 #define BLOCK_OF(threads, resident) extern "C" __global__ void __launch_bounds__(threads, resident)
@@ -200,7 +200,7 @@ PRODUCTS(q4_K, 64, 128)
 PRODUCTS(q5_K, 64, 128)
 PRODUCTS(q6_K, 64, 64)
 
-/** Rows of task (batch, choice) = (blockIdx.y, blockIdx.z). */
+/** Processes the rows of task (batch, choice) = (blockIdx.y, blockIdx.z). */
 template <class F>
 __device__ __forceinline__ void expert(const void* w, const void* y, const u32* ids, f32* dst, u32 n, u32 k, u32 choices,
                                        u32 padded, u32 vectors) {

@@ -1,4 +1,4 @@
-// fast_<fold>_<type>: the last dims of a tensor folded away, one block per output.
+// fast_<fold>_<type>: reductions of the last dims of a tensor, with one block per output.
 // sum_<type>: sums over any dims, added to the output.
 // softmax_<type>, rmsnorm_<type>, layernorm_<type>: one block per row.
 // rope_<type>, rope_i_<type>, rope_thd_<type>: rotary position embedding, one thread per pair of elements.
@@ -7,29 +7,29 @@
 #include "reduction.cuh"
 #include "rope.cuh"
 
-/** The largest value of T, infinite for floats: what the minimum of nothing is. */
+/** The largest value of T (infinity for floats), which is the minimum of an empty set. */
 template <class T> __device__ __forceinline__ T largest() { return constant<T>(HUGE_VAL); }
 template <> __device__ __forceinline__ u8 largest() { return u8(~0); }
 template <> __device__ __forceinline__ u32 largest() { return ~0u; }
 template <> __device__ __forceinline__ i64 largest() { return i64(~0ull >> 1); }
 
-/** The lowest value of T, infinite for floats: what the maximum of nothing is. */
+/** The lowest value of T (-infinity for floats), which is the maximum of an empty set. */
 template <class T> __device__ __forceinline__ T lowest() { return constant<T>(-HUGE_VAL); }
 template <> __device__ __forceinline__ u8 lowest() { return 0; }
 template <> __device__ __forceinline__ u32 lowest() { return 0; }
 template <> __device__ __forceinline__ i64 lowest() { return i64(1ull << 63); }
 
 /**
- * How many outputs a block has. To start a block for each of very many would take longer than to read their elements; so
- * one block in 32 has the outputs of all, each by a group of lanes, and the others end at once.
+ * Returns the number of outputs per block. Starting a block for each of very many outputs takes longer than reading
+ * their elements, so one block in 32 processes all 32 outputs with groups of lanes, and the rest return at once.
  */
 __device__ __forceinline__ u32 outputs_of_block() { return gridDim.x < 4096 ? 1 : 32; }
 
 /**
- * store(o, the fold of the elements of output o) for each of this block's outputs. The elements, `terms` of them,
- * follow each other in the linear index. Thread t of the block folds the elements t, t + blockDim.x, ... into
- * `nothing`, the block then folds over its threads. A group of lanes does the same in another order, unless there is
- * an element for each thread at most; where the `order` matters it does so in that case only.
+ * Calls store(o, fold of the elements of output o) for each output of this block. The `terms` elements of an output are
+ * consecutive in the linear index. Thread t folds the elements t, t + blockDim.x, ... into `nothing`; then the block
+ * folds over its threads. A group of lanes folds in another order, unless each thread has at most one element. If
+ * `order` matters, groups of lanes are used in that case only.
  */
 template <bool order, class V, class T, class Load, class Fold, class Store>
 __device__ __forceinline__ void fold_terms(size_t terms, size_t num_dims, const size_t* info, const T* src, V nothing,
@@ -72,7 +72,7 @@ __device__ __forceinline__ void fold_terms(size_t terms, size_t num_dims, const 
                              [=](size_t o, T folded) { dst[o] = folded; });                                          \
     }
 
-/** An element and its number in the row; NOWHERE before any element was seen. */
+/** An element and its index in the row; NOWHERE before the first element. */
 template <class T>
 struct Candidate {
     T value;
@@ -85,9 +85,9 @@ template <class T> __device__ __forceinline__ Candidate<T> of_lane_xor(Candidate
 }
 
 /**
- * Keeps the candidate it has unless the other is better, so that ties go to the earlier element of a thread and to the
- * lower thread of the tree: of the best elements that one wins whose thread number, read backwards in bits, is least.
- * A NaN is neither better nor worse: it stays where it came first, and is not taken in from elsewhere.
+ * Keeps its candidate unless the new one is better, so ties go to the earlier element of a thread and to the lower
+ * thread of the tree: among the best elements, the one whose thread number is smallest in bit-reversed order wins. A
+ * NaN is neither better nor worse: it stays if it came first, and is otherwise ignored.
  */
 template <class Better>
 struct Choice {
@@ -116,24 +116,24 @@ struct Greater {
                          });                                                                                         \
     }
 
-/** The element of a contiguous tensor that is number `term` of those that are summed to output o. */
+/** Returns the index in a contiguous tensor of the element that is term `term` of output o. */
 __device__ __forceinline__ size_t index_of_term(size_t o, size_t term, size_t num_sum_dims, const size_t* lengths,
                                                 const size_t* strides) {
     for (size_t d = num_sum_dims; d-- > 0;) {
         const size_t next = quotient(term, lengths[d]), coordinate = term - next * lengths[d];
         const size_t outer = quotient(o, strides[d]);
-        o += (outer * (lengths[d] - 1) + coordinate) * strides[d];  // a dim is inserted into the linear index
+        o += (outer * (lengths[d] - 1) + coordinate) * strides[d];  // inserts a dim into the linear index
         term = next;
     }
     return o;
 }
 
 /**
- * out[o] += the sum of its elements. After dims and strides, `info` has the length of each summed dim, then its stride
- * in a contiguous tensor of these dims.
+ * Adds the sum of its elements to each out[o]. After dims and strides, `info` contains the length of each summed dim,
+ * then its stride in a contiguous tensor of these dims.
  *
- * Consecutive threads share an output, as many as there are terms or threads in the block. The sum comes once and in
- * a fixed order, not by one atomic addition per element, which AMD GPUs do not have for 16-bit types.
+ * Consecutive threads share an output: as many as it has terms, at most the whole block. The sum is added once, in a
+ * fixed order. One atomic addition per element would not work, because AMD GPUs lack it for 16-bit types.
  */
 template <class T>
 __device__ __forceinline__ void sum(size_t numel, size_t num_dims, size_t num_sum_dims, const size_t* info,
@@ -164,7 +164,7 @@ __device__ __forceinline__ void sum(size_t numel, size_t num_dims, size_t num_su
         sum(numel, num_dims, num_sum_dims, info, inp, out);                                                        \
     }
 
-// The block size comes a second time as an argument; it is blockDim.x.
+// The last argument repeats the block size, which is blockDim.x.
 #define ROWS(T, Wide)                                                                                              \
     KERNEL softmax_##T(const T* src, T* dst, const int n_cols) {                                                   \
         const size_t row = size_t(blockIdx.x) * n_cols;                                                            \

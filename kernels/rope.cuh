@@ -1,10 +1,10 @@
-// Rotary position embedding: pairs of elements of a vector of d are turned by angles whose cosines and sines are tables
-// of (time, d / 2) or, if stride_b is not 0, of (batch, time, d / 2). stride_b is the number of elements of a batch.
+// Rotary position embedding: rotates pairs of elements of a vector of d by angles. The tables of cosines and sines have
+// the dims (time, d / 2), or (batch, time, d / 2) if stride_b is not 0. stride_b is the number of elements per batch.
 #pragma once
 
 #include "elementwise.cuh"
 
-/** A pair's place in the tensor and in the tables. */
+/** The position of a pair in the tensor and in the tables. */
 struct Pair {
     size_t first, second, angle;
 };
@@ -21,18 +21,18 @@ __device__ __forceinline__ void rope(size_t pairs, size_t angles, size_t stride_
     });
 }
 
-/** Neighbours make a pair; time and vector are the last dims, td elements together. */
+/** Pairs neighboring elements; time and vector are the last dims, with td elements together. */
 __device__ __forceinline__ Pair interleaved(size_t i, size_t td) {
     return {2 * i, 2 * i + 1, i - quotient(i, td / 2) * (td / 2)};
 }
 
-/** Element j and element j + d / 2 of a vector make a pair; time and vector are the last dims. */
+/** Pairs the elements j and j + d / 2 of a vector; time and vector are the last dims. */
 __device__ __forceinline__ Pair halves(size_t i, size_t td, size_t d) {
     const size_t vector = quotient(i, d / 2), first = i + vector * (d / 2);
     return {first, first + d / 2, i - quotient(i, td / 2) * (td / 2)};
 }
 
-/** As halves, with a dim of h heads between time and vector. */
+/** Like Halves, with a dim of h heads between time and vector. */
 __device__ __forceinline__ Pair halves_of_heads(size_t i, size_t t, size_t h, size_t d) {
     const size_t vector = quotient(i, d / 2), j = i - vector * (d / 2), first = i + vector * (d / 2);
     const size_t steps = quotient(vector, h), time = steps - quotient(steps, t) * t;

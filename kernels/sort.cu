@@ -1,24 +1,24 @@
-// asort_asc_<type>, asort_desc_<type>: the order of each row of a matrix with contiguous rows, one block per row.
+// asort_asc_<type>, asort_desc_<type>: argsort of each row of a matrix with contiguous rows, one block per row.
 //
-// A bitonic network (Batcher 1968) over ncols_pad elements, a power of two; indices from ncols on are padding, which
-// belongs behind everything else. Dynamic shared memory has 4 bytes for each element. A block with a thread for every
-// few elements sorts in registers, any other block in shared memory.
+// A bitonic network (Batcher 1968) sorts ncols_pad elements, a power of two. Indices from ncols on are padding and end
+// up last. Dynamic shared memory has 4 bytes per element. A block with a thread for every few elements sorts in
+// registers, any other block in shared memory.
 //
-// Equal elements may come in any order; a NaN may be anywhere, and with one in the row the others too. The result is
+// Equal elements may be in any order. A NaN, and all elements of a row with a NaN, may be anywhere. The result is
 // always a permutation.
 #include "reduction.cuh"
 
 using u64 = uint64_t;
 using u128 = unsigned __int128;
 
-/** The bits of a float as an unsigned number of the same order. A NaN is at the end that its sign says. */
+/** Maps the bits of a float to an unsigned number with the same order. A NaN is at the end that its sign indicates. */
 template <class Bits>
 __device__ __forceinline__ Bits ordered(Bits bits) {
     constexpr Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
     return bits & sign ? Bits(~bits) : Bits(bits | sign);
 }
 
-/** An unsigned number that orders by element, then by index, which has 16 bits beside elements up to 16 bits wide. */
+/** Returns a number that orders by element, then by index. The index has 16 bits for elements of up to 16 bits. */
 __device__ __forceinline__ u32 item(u8 x, u32 index) { return u32(x) << 16 | (index & 0xffff); }
 __device__ __forceinline__ u32 item(uint16_t x, u32 index) { return u32(x) << 16 | (index & 0xffff); }
 __device__ __forceinline__ u64 item(u32 x, u32 index) { return u64(x) << 32 | index; }
@@ -26,7 +26,7 @@ __device__ __forceinline__ u128 item(u64 x, u32 index) { return u128(x) << 32 | 
 __device__ __forceinline__ u128 item(i64 x, u32 index) { return item(u64(x ^ i64(1ull << 63)), index); }
 __device__ __forceinline__ u32 item(f16 x, u32 index) { return item(ordered(uint16_t(__half_as_ushort(x))), index); }
 __device__ __forceinline__ u32 item(bf16 x, u32 index) {
-    // Not __bfloat16_as_ushort, which in HIP 6 converts the value.
+    // In HIP 6, __bfloat16_as_ushort converts the value instead of its bits.
     return item(ordered(reinterpret_cast<const uint16_t&>(x)), index);
 }
 __device__ __forceinline__ u64 item(f32 x, u32 index) { return item(ordered(__float_as_uint(x)), index); }
@@ -40,10 +40,10 @@ template <> __device__ __forceinline__ u128 of_lane_xor(u128 x, u32 mask) {
     return u128(of_lane_xor(u64(x >> 64), mask)) << 64 | of_lane_xor(u64(x), mask);
 }
 
-/** Elements that a thread holds in registers. */
+/** The number of elements that a thread holds in registers. */
 constexpr u32 EACH = 4;
 
-/** One step of the network between the elements of this thread. */
+/** Compares elements of this thread in one step of the network. */
 template <class Item, class Descending>
 __device__ __forceinline__ void compare_own(Item (&items)[EACH], u32 distance, Descending descending) {
 #pragma unroll
@@ -56,13 +56,13 @@ __device__ __forceinline__ void compare_own(Item (&items)[EACH], u32 distance, D
     }
 }
 
-/** The items of the thread whose number differs in the bits of `mask`, word by word through shared memory. */
+/** Exchanges items with the thread whose number differs in the bits of `mask`, word by word through shared memory. */
 template <class Item>
 __device__ __forceinline__ void of_thread_xor(const Item (&items)[EACH], Item (&others)[EACH], u32 threads, u32 mask,
                                               u32* shared) {
 #pragma unroll
     for (u32 bit = 0; bit < 8 * sizeof(Item); bit += 32) {
-        __syncthreads();  // what was here before may still be read
+        __syncthreads();  // the previous words may still be in use
 #pragma unroll
         for (u32 e = 0; e < EACH; ++e) shared[e * threads + threadIdx.x] = u32(items[e] >> bit);
         __syncthreads();
@@ -75,8 +75,8 @@ __device__ __forceinline__ void of_thread_xor(const Item (&items)[EACH], Item (&
 }
 
 /**
- * Thread t has the places t * EACH, ... of the network, and begins with any elements. Steps of the network stay in a
- * thread or in a group of lanes as far as they can. Of each block only the threads that are needed go on.
+ * Thread t holds positions t * EACH, ... of the network; it may start with any elements. Steps of the network stay
+ * within a thread or a group of lanes where possible. Threads of a block that are not needed return.
  */
 template <class T, class ItemOf>
 __device__ __forceinline__ void sort_in_registers(const T* row, u32* dst, u32 ncols, u32 ncols_pad, u32* shared,
@@ -91,7 +91,7 @@ __device__ __forceinline__ void sort_in_registers(const T* row, u32* dst, u32 nc
         items[e] = t < threads && i < ncols ? item_of(row[i], i) : ~Item(0);
     }
 
-    // Runs of `length` are sorted, up and down in turn, by comparing elements at ever smaller distances.
+    // Sorts runs of `length`, alternately ascending and descending, by comparing elements at decreasing distances.
 #pragma unroll
     for (u32 length = 2; length < EACH; length *= 2) {
 #pragma unroll
@@ -119,7 +119,7 @@ __device__ __forceinline__ void sort_in_registers(const T* row, u32* dst, u32 nc
             compare_own(items, distance, [=](u32) { return descending; });
     }
 
-    // Through shared memory, for neighbouring threads to write neighbouring places, and without conflicts of banks.
+    // Shared memory lets neighboring threads write neighboring positions; the swizzle avoids bank conflicts.
     const auto slot = [](u32 place) { return place ^ (place / GROUP & (EACH - 1)); };
     __syncthreads();
 #pragma unroll
@@ -131,7 +131,7 @@ __device__ __forceinline__ void sort_in_registers(const T* row, u32* dst, u32 nc
         if (t < threads) dst[i] = shared[slot(i)];
 }
 
-/** Only the indices move, in shared memory. */
+/** Sorts in shared memory, where only indices move. */
 template <class T, class Before>
 __device__ __forceinline__ void sort_in_shared_memory(const T* row, u32* dst, u32 ncols, u32 ncols_pad, u32* order,
                                                       Before before) {

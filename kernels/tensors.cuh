@@ -1,10 +1,10 @@
-// Tensors of images and signals: (batch, channel, row, column), and the types that their elements are summed in.
+// Tensors of images and signals, (batch, channel, row, column), and the types of sums of their elements.
 #pragma once
 
 #include "convert.cuh"
 #include "elementwise.cuh"
 
-/** Dims and strides, in elements. Stride 0 broadcasts. */
+/** Dims and strides, in elements. A stride of 0 broadcasts. */
 struct Planes {
     size_t dims[4], strides[4];
 
@@ -13,17 +13,17 @@ struct Planes {
     }
 };
 
-/** From four dims and four strides. */
+/** Reads four dims and four strides. */
 __device__ __forceinline__ Planes planes(const size_t* info) {
     return {{info[0], info[1], info[2], info[3]}, {info[4], info[5], info[6], info[7]}};
 }
 
-/** From three dims and three strides: a signal is an image of one row. */
+/** Reads three dims and three strides; a signal is an image with one row. */
 __device__ __forceinline__ Planes lines(const size_t* info) {
     return {{info[0], info[1], 1, info[2]}, {info[3], info[4], 0, info[5]}};
 }
 
-/** Coordinates of one element of a contiguous output. */
+/** The coordinates of an element of a contiguous output. */
 struct Place {
     size_t batch, channel, row, column;
 };
@@ -33,7 +33,7 @@ __device__ __forceinline__ Place place(size_t i, size_t channels, size_t rows, s
     return {batch, plane - batch * channels, line - plane * rows, i - line * columns};
 }
 
-/** The type that sums of T are held in, and the conversions to and from it. Sums of u8 wrap at 256. */
+/** The type of sums of T, and the conversions to and from it. Sums of u8 wrap at 256. */
 template <class T> struct Element;
 #define ELEMENT(T, A)                                                                   \
     template <> struct Element<T> {                                                     \

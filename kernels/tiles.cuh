@@ -1,12 +1,12 @@
-// Quantized weights times many vectors of q8_1: tiles of the result, from tiles in shared memory.
+// Multiplies quantized weights by many vectors of q8_1. Tiles of the result are computed from tiles in shared memory.
 #pragma once
 
 #include "products.cuh"
 
 /**
- * A tile of weights, ROWS rows of SPAN values, and one of activations, COLUMNS vectors of as many. What lies beyond the
- * last row, the last vector or the end of the rows is 0, and not read: the first block is read in its place, so that
- * loads need no branch and many of them are on their way together.
+ * A tile of weights (ROWS rows of SPAN values) and a tile of activations (COLUMNS vectors of SPAN values). Elements
+ * beyond the last row, the last vector or the end of a row are 0. They are not read: the first block is read instead,
+ * so that loads do not branch and many are in flight.
  */
 template <class F, u32 COLUMNS, u32 ROWS>
 struct Tile {
@@ -14,13 +14,13 @@ struct Tile {
     static constexpr u32 GROUPS = SPAN / F::GROUP, PER_GROUP = QUADS / GROUPS;
     static constexpr bool HAS_OFFSET = F::MATRIX != Offset::NONE;
 
-    // One word more per row, so that the lanes of a group, which have a row each, use different banks.
+    // One extra word per row, so that the lanes of a group, which have one row each, use different banks.
     u32 quads[ROWS][QUADS + 1];
     f32 scales[ROWS][GROUPS + 1], offsets[HAS_OFFSET ? ROWS : 1][GROUPS + 1];
     Vector<u32, 4> activations[COLUMNS][QUADS / 4];
     f32 d[COLUMNS][BLOCKS], s[COLUMNS][BLOCKS];
 
-    /** The values from `first` on of the rows from `w` on. */
+    /** Loads the values from `first` on of the rows from `w` on. */
     __device__ __forceinline__ void load_weights(u32 t, const u8* w, size_t bytes, u32 rows, u32 first, u32 values) {
         constexpr u32 WORDS = QUADS / F::PLANES;
 #pragma unroll 8
@@ -45,7 +45,7 @@ struct Tile {
         }
     }
 
-    /** The blocks from number `first` on of the vectors from y on, which lie `stride` blocks apart. */
+    /** Loads the blocks from number `first` on of the vectors from y on, which are `stride` blocks apart. */
     __device__ __forceinline__ void load_activations(u32 t, const q8_1* y, size_t stride, u32 columns, u32 first,
                                                      u32 blocks) {
 #pragma unroll 8
@@ -64,8 +64,8 @@ struct Tile {
 };
 
 /**
- * dst[column * dst_stride + row] for the tile of this block, of 32 x 4 threads. A thread has every 32nd row of it, and
- * every fourth column.
+ * Computes dst[column * dst_stride + row] for the tile of this block of 32 x 4 threads. A thread computes every 32nd
+ * row and every fourth column.
  */
 template <class F, u32 COLUMNS, u32 ROWS>
 __device__ __forceinline__ void multiply_tiles(const u8* w, const q8_1* y, f32* dst, u32 values, u32 rows, u32 columns,
@@ -80,7 +80,7 @@ __device__ __forceinline__ void multiply_tiles(const u8* w, const q8_1* y, f32* 
 
     f32 sums[MY_ROWS][MY_COLUMNS] = {};
     for (u32 first = 0; first < values; first += T::SPAN) {
-        __syncthreads();  // the tile before may still be read
+        __syncthreads();  // the previous tile may still be in use
         tile.load_weights(t, w, bytes, rows, first, values);
         tile.load_activations(t, y, stride, columns, first / 32, values / 32);
         __syncthreads();
@@ -98,7 +98,7 @@ __device__ __forceinline__ void multiply_tiles(const u8* w, const q8_1* y, f32* 
             }
 #pragma unroll
             for (u32 c = 0; c < MY_COLUMNS; ++c) {
-                if (c / 2 * 8 >= columns) continue;  // two for the whole block: what is too many is 0
+                if (c / 2 * 8 >= columns) continue;  // the whole block skips two columns per warp; extra columns are 0
                 const u32 column = threadIdx.y + c * 4;
                 u32 activations[QUADS];
 #pragma unroll

@@ -1,8 +1,8 @@
-// <op>_<type>: functions of one operand, two of them with a parameter of the same type.
+// <op>_<type>: functions of one operand; two of them take a parameter of the same type.
 #include "elementwise.cuh"
 #include "functions.cuh"
 
-// Operands of type S are converted to T, in which the expression is computed, and results to S.
+// Converts operands of type S to T, computes the expression in T, and converts the result to S.
 #define UNARY(name, S, compute, expression)                                                                  \
     STREAMING name##_##S(const size_t numel, const size_t num_dims, const size_t* info, const S* inp, S* out) { \
         using T = compute;                                                                                   \
@@ -26,7 +26,7 @@
     KIND(name, f64, f64, expression)   \
     KIND(name, fp8_e4m3, f32, expression)
 
-/** The tanh approximation of gelu. In half types every step rounds: x^3 of f16 overflows from |x| = 40.3 on. */
+/** The tanh approximation of gelu. In half types every step rounds: x^3 overflows f16 from |x| = 40.3 on. */
 template <class T>
 __device__ __forceinline__ T gelu(T x) {
     const T k = constant<T>(0.7978845608028654);  // sqrt(2 / pi)
@@ -34,13 +34,13 @@ __device__ __forceinline__ T gelu(T x) {
     return constant<T>(0.5) * x * (constant<T>(1) + math::tanh(t));
 }
 
-/** Not by expm1: the kernels under test promise exp minus 1, with its larger relative error near 0. */
+/** Does not use expm1: the original kernels compute exp minus 1, which has a larger relative error near 0. */
 template <class T>
 __device__ __forceinline__ T elu(T x, T alpha) {
     return x > constant<T>(0) ? x : alpha * (math::exp(x) - constant<T>(1));
 }
 
-/** -1, 0 or 1; NaN gives 0. */
+/** Returns -1, 0 or 1; NaN returns 0. */
 template <class T>
 __device__ __forceinline__ T sign(T x) {
     const T zero = constant<T>(0);

@@ -3,7 +3,7 @@
 
 #include "tensors.cuh"
 
-/** dst[b, c, y, x] = src[b, c, floor(y * row_scale), floor(x * column_scale)], kept inside the image. */
+/** Computes dst[b, c, y, x] = src[b, c, floor(y * row_scale), floor(x * column_scale)], clamped to the image. */
 template <class T>
 __device__ __forceinline__ void upsample_nearest(size_t h_out, size_t w_out, f64 row_scale, f64 column_scale, Planes at,
                                                  const T* src, T* dst) {
@@ -18,13 +18,13 @@ __device__ __forceinline__ void upsample_nearest(size_t h_out, size_t w_out, f64
     });
 }
 
-/** The two input positions between which an output position lies, and how far it is on the way from low to high. */
+/** The two input positions around an output position, and its relative distance from `low`. */
 struct Between {
     size_t low, high;
     f64 weight;
 };
 
-/** How one axis of `in` positions becomes one of `out`. */
+/** Maps `in` input positions to `out` output positions along one axis. */
 struct Resample {
     size_t in, out;
     bool align_corners, has_factor;
@@ -35,11 +35,11 @@ struct Resample {
         return has_factor ? 1.0 / factor : f64(in) / f64(out);
     }
 
-    /** Where output position o lies between the positions of the input. */
+    /** Returns the position of output o between the input positions. */
     __device__ __forceinline__ Between operator()(size_t o) const {
         const f64 at = align_corners ? scale() * f64(o) : scale() * (f64(o) + 0.5) - 0.5;
         const f64 coordinate = at > 0.0 ? at : 0.0;
-        // A factor need not fit the sizes: also the lower position is kept inside.
+        // The factor may not fit the sizes, so the lower position is clamped, too.
         const size_t below = size_t(coordinate), last = in - 1;
         const size_t low = below < last ? below : last;
         const f64 rest = coordinate - f64(low);
