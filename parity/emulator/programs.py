@@ -33,8 +33,6 @@ Kind = Literal["threaded", "compiled", "counted", "shadow"]
 """The ways to execute kernels: as threaded code, which is quick to compile; compiled, which is slow to compile and fast
 to execute; compiled and counting instructions; or as the threaded code of shadow runs, which rounds up and down."""
 
-_RECIPE = "kernel.json"
-_INDEX = "recipe"
 _HERE = Path(__file__).parent
 _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1", "shadow": "-O2"}
 
@@ -127,13 +125,13 @@ class Programs:
         def key_of(name: str) -> str:
             """The key of the recipe. Cached by listing, because computing it requires a search in the listing."""
             index = digest(_version(), self._language.version, repr(target), self._kind, code.digest, name)
-            if (known := self._cache.noted(index, _INDEX)) is None:
+            if (known := self._cache.noted(index)) is None:
                 known = digest(
                     _version(), self._language.version, repr(target), self._kind,
                     *self._language.parts(listing, name),
                 )  # fmt: skip
                 with contextlib.suppress(ResourceExhausted):  # the next run computes it again
-                    self._cache.note(index, _INDEX, known)
+                    self._cache.note(index, known)
             return known
 
         keys = {name: key_of(name) for name in names}
@@ -151,7 +149,7 @@ class Programs:
             traits = self._language.traits(listing, name)
             recipe = replace(recipe, batches=several, places=list(map(several.index, batches)), traits=traits)
             translated[name] = recipe
-            self._cache.note(keys[name], _RECIPE, json_text(recipe).decode())
+            self._cache.note(keys[name], json_text(recipe).decode())
         return found | translated
 
     def kernel(self, code: CodeObject, target: Target, name: str) -> Executable:
@@ -178,9 +176,9 @@ class Programs:
 
     def _kept(self, key: str) -> _Recipe | None:
         """The recipe of a kernel, if the cache has all of its functions."""
-        if (text := self._cache.noted(key, _RECIPE)) is None:
+        if (text := self._cache.noted(key)) is None:
             return None
-        recipe = read_json(text, _Recipe, _RECIPE)
+        recipe = read_json(text, _Recipe, "the recipe of a kernel")
         batches = [recipe.batches[place] for place in recipe.places]
         if self._functions.find(dict(zip(recipe.functions, batches, strict=True))):
             return recipe

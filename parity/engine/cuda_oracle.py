@@ -91,7 +91,7 @@ class CudaOracle:
             text = "\n".join(each.text for each in function_bodies(listing, launch.kernel))
             listing = round_to_nearest(listing, launch.kernel, foreign_types(text, ptx))
         same = listing == code.listing
-        return self.mine if same else replace(self.mine, code=replace(code, listing=listing, digest=digest(listing)))
+        return self.mine if same else replace(self.mine, code=replace(code, stored=listing, digest=digest(listing)))
 
     @property
     def _flushed(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,7 +121,7 @@ class CodeObject:
     """The compiled form of a module for a target.
 
     Attributes:
-        listing: assembly text (AMD) or PTX (CUDA).
+        stored: the listing, or its compressed bytes.
         digest: SHA-256 that identifies the code object.
         sources: files that it was compiled from.
         binary: loadable file (HSACO, cubin), if it was built.
@@ -130,13 +131,18 @@ class CodeObject:
 
     module: str
     target: str
-    listing: str = field(repr=False)
+    stored: str | bytes = field(repr=False)
     kernels: Mapping[str, Kernel]
     digest: str
     sources: tuple[Path, ...] = ()
     binary: Path | None = None
     made_by: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
+
+    @functools.cached_property
+    def listing(self) -> str:
+        """Assembly text (AMD) or PTX (CUDA). A run that finds all of its kernels in the cache never decompresses it."""
+        return self.stored if isinstance(self.stored, str) else zlib.decompress(self.stored).decode()
 
     def symbol(self, name: str) -> str:
         """Return the symbol of a kernel, given the symbol or the name in the source.

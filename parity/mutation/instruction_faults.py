@@ -153,4 +153,4 @@ def _line_start(listing: str, line: int) -> int:
 
 
 def _with_listing(code: CodeObject, listing: str) -> CodeObject:
-    return replace(code, listing=listing, digest=digest(listing), binary=None)
+    return replace(code, stored=listing, digest=digest(listing), binary=None)

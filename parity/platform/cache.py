@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +19,15 @@ import platformdirs
 
 from parity.errors import ResourceExhausted
 from parity.platform import subprocesses
-from parity.platform.cache_eviction import SCRATCH, SEAL, mark_used, record_growth, register_process, try_lock
+from parity.platform.cache_eviction import SCRATCH, SEAL, mark_used, record_growth, register_process, remove, try_lock
 
 log = logging.getLogger("parity.platform.cache")
 
 BUILD_WAIT = 300.0
 """Longest wait, in seconds, for another process or thread that builds the same entry. It may be suspended."""
 
+_FAST, _GZIP = 1, 31
+"""Level of the compression of texts, and the format, which has a checksum."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -60,7 +63,7 @@ def file_digest(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder with one folder of files per key. An entry is complete and has checksums, or does not exist."""
+    """A folder with one file or folder per key. An entry is complete and has checksums, or does not exist."""
 
     root: Path
 
@@ -111,26 +114,52 @@ class Cache:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
-    def note(self, key: str, name: str, text: str) -> None:
-        """Store a text as an entry with one file of that name.
+    def __contains__(self, key: str) -> bool:
+        """Return True if the folder of an entry exists and is intact."""
+        return self._sound(key) is not None
+
+    def note(self, key: str, text: str) -> None:
+        """Store a text as an entry: one compressed file with a checksum.
 
         Raises:
             ResourceExhausted: the cache folder cannot be written.
         """
+        path, base = self.folder(key), self._base
+        try:
+            if base:
+                register_process(base)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(prefix=SCRATCH, dir=path.parent)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(zlib.compress(text.encode(), _FAST, wbits=_GZIP))
+                Path(name).replace(path)
+            except BaseException:
+                remove(Path(name))
+                raise
+        except OSError as error:
+            raise self._unwritable(error) from error
+        if base:
+            record_growth(base, path)
 
-        def write(folder: Path) -> None:
-            (folder / name).write_text(text)
-
-        self.get(key, write)
-
-    def noted(self, key: str, name: str = "") -> str | None:
-        """Return the text of a file of an entry (empty without a name), or None if the entry does not exist."""
-        folder = self._sound(key)
-        return None if folder is None else (folder / name).read_text() if name else ""
+    def noted(self, key: str) -> str | None:
+        """Return the text of an entry, or None if it does not exist or is damaged."""
+        path = self.folder(key)
+        try:
+            text = zlib.decompress(path.read_bytes(), wbits=_GZIP).decode()
+        except FileNotFoundError:
+            return None
+        except (OSError, zlib.error, UnicodeDecodeError):
+            log.warning("cache entry %s was damaged; it is made again", path)
+            self.forget(key)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return text
 
     def forget(self, key: str) -> None:
         """Remove an entry."""
-        shutil.rmtree(self.folder(key), ignore_errors=True)
+        remove(self.folder(key))
 
     def _sound(self, key: str) -> Path | None:
         """Return the folder of an intact entry, or None. Removes a damaged entry, with a warning."""
@@ -147,7 +176,7 @@ class Cache:
         if _is_sound(folder):
             return folder
         log.warning("cache entry %s was damaged; it is built again", folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
         return None
 
     @property

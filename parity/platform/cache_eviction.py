@@ -1,8 +1,8 @@
 """Evicts the least recently used entries when the cache exceeds its limit.
 
-The modification time of an entry's checksum file is the time of its last use. Every process that uses the cache keeps a
-file locked whose modification time is the process's first use. Entries used since the oldest running process started
-may be in use and are kept.
+The modification time of an entry, or of its checksum file, is the time of its last use. Every process that uses the
+cache keeps a file locked whose modification time is the process's first use. Entries used since the oldest running
+process started may be in use and are kept.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)", re.IGNORECASE)
 _KEPT = "headers"
 """The folder that is never evicted, because restoring it requires a network."""
 
+_HEXADECIMAL = re.compile(rf"[0-9a-f]{{62}}|{re.escape(SCRATCH)}.*")
+"""Matches the names of entries that consist of one file, and of files that will become entries."""
 _RUNNING = ".running"
 _KNOWN = ".size"
 _DIGITS = 20
@@ -67,18 +69,38 @@ def try_lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
     return False
 
 
+def remove(entry: Path) -> None:
+    """Remove an entry, if it exists and can be removed."""
+    if entry.is_dir():
+        shutil.rmtree(entry, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            entry.unlink()
+
+
 def folder_size(folder: str | Path) -> int:
-    """Return the bytes of the files below a folder. Skips files that cannot be read, or that disappear meanwhile."""
+    """Return the bytes of the files below a folder; a file with several links counts in part.
+
+    Skips files that cannot be read, or that disappear meanwhile.
+    """
     try:
         with os.scandir(folder) as entries:
             return sum(
                 folder_size(entry.path)
                 if entry.is_dir(follow_symlinks=False)
-                else entry.stat(follow_symlinks=False).st_size
+                else _share(entry.stat(follow_symlinks=False))
                 for entry in entries
             )
     except OSError:
         return 0
+
+
+def _entry_size(entry: Path) -> int:
+    return folder_size(entry) if entry.is_dir() else entry.stat().st_size
+
+
+def _share(file: os.stat_result) -> int:
+    return file.st_size // max(1, file.st_nlink)
 
 
 def register_process(root: Path) -> None:
@@ -107,7 +129,7 @@ def record_growth(root: Path, entry: Path) -> None:
         if known is None:
             return
         text = known.read().strip()
-        total = int(text) + folder_size(entry) if text.isdecimal() else folder_size(root)
+        total = int(text) + _entry_size(entry) if text.isdecimal() else folder_size(root)
         if allowed is not None and total > allowed:
             total = _evict(root, allowed - allowed // 16)
             # If everything is in use, try again only after the cache has grown by as much again.
@@ -124,18 +146,18 @@ def _evict(root: Path, wanted: int) -> int:
             break
         gone = entry.with_name(entry.name if entry.name.startswith(SCRATCH) else f"{SCRATCH}{entry.name}")
         entry.rename(gone)
-        total -= folder_size(gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        total -= _entry_size(gone)
+        remove(gone)
     return total
 
 
 def _entries(folder: Path) -> Iterator[tuple[float, Path]]:
     """Yield the entries below a cache folder and the leftovers of killed processes, with the time of last use."""
     for path in folder.iterdir():
-        if path.name in (_RUNNING, _KEPT) or not path.is_dir():
+        if path.name in (_RUNNING, _KEPT) or not (path.is_dir() or _HEXADECIMAL.fullmatch(path.name)):
             continue
         with contextlib.suppress(OSError):
-            if path.name.startswith(SCRATCH):
+            if path.name.startswith(SCRATCH) or path.is_file():
                 yield path.stat().st_mtime, path
             elif (path / SEAL).is_file():
                 yield (path / SEAL).stat().st_mtime, path

@@ -11,6 +11,7 @@ import dataclasses
 import fcntl
 import os
 import re
+import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -148,3 +149,11 @@ def find_below(folder: Path, *suffixes: str) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         folders.sort()
         yield from (path for name in sorted(files) if name.endswith(suffixes) and (path := Path(place, name)).is_file())
+
+
+def link_or_copy(file: Path, target: Path) -> None:
+    """Make ``target`` a hard link of a file, or a copy on file systems without links."""
+    try:
+        target.hardlink_to(file)
+    except OSError:
+        shutil.copyfile(file, target)

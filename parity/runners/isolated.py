@@ -149,7 +149,7 @@ class _DeviceProcess:
         self._printed_before = os.fstat(self._printed.fileno()).st_size
         try:
             if code is not None and code.digest not in self._known:
-                self._connection.send(replace(code, listing=""))
+                self._connection.send(replace(code, stored=""))
                 self._known.add(code.digest)
             self._connection.send((method, code and code.digest, arguments, dict(options)))
             if self._connection.poll(seconds):

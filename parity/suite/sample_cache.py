@@ -15,8 +15,6 @@ from parity.op import Op
 from parity.platform.cache import Cache, default_root, digest
 from parity.platform.code_digest import Fingerprint, NotHashable
 
-_FILE = "cases.txt"
-
 
 def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) -> list[str]:
     """Return the texts of ``count`` drawn cases of different structures, from the cache if possible.
@@ -26,12 +24,12 @@ def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: 
     """
     cache = Cache(default_root() / "cases")
     key = _key(op, dtypes, launches, seed, count)
-    if key and (kept := cache.noted(key, _FILE)) is not None:
+    if key and (kept := cache.noted(key)) is not None:
         return kept.splitlines()
     texts = list(map(str, sample(op.cases(dtypes, launches=launches), seed, count, structure)))
     if key == _key(op, dtypes, launches, seed, count):
         with contextlib.suppress(ResourceExhausted):  # without an entry, the next run draws again
-            cache.note(key, _FILE, "".join(f"{text}\n" for text in texts))
+            cache.note(key, "".join(f"{text}\n" for text in texts))
     return texts
 
 

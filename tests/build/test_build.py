@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import zlib
 
 import pytest
 
@@ -179,8 +180,10 @@ def test_built_from_cache_has_hipify_findings(kernels, cache):
 
 def test_build_with_damaged_cache_entry_warns_and_rebuilds(kernels, cache, caplog):
     (built,) = build(kernels, ["reverse"], ["gfx1100"], cache=cache)
-    listing = built.hip.parents[1] / "reverse.s"
-    listing.write_text(listing.read_text().replace("ds_load", "ds_laod").replace("ds_read", "ds_raed"))
+    listing = built.hip.parents[1] / "reverse.s.z"
+    assert zlib.decompress(listing.read_bytes()).decode() == built.code_object.listing
+    assert 4 * listing.stat().st_size < len(built.code_object.listing)
+    listing.write_bytes(zlib.compress(built.code_object.listing.replace("ds_", "sd_").encode()))
     (again,) = build(kernels, ["reverse"], ["gfx1100"], cache=cache)
     assert not again.cached
     assert again.code_object == built.code_object

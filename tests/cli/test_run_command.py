@@ -253,7 +253,7 @@ def test_run_unwritable_folder_is_refused(parity, tmp_path, monkeypatch):
 def test_run_rebuilds_damaged_cache_entry(parity, tmp_path, monkeypatch):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     assert parity("build", "fill", *ONE).code == 0
-    for listing in (tmp_path / "cache" / "build").rglob("*.s"):
+    for listing in (tmp_path / "cache" / "build").rglob("*.s.z"):
         listing.write_text("spoiled")
     result = parity("build", "fill", *ONE)
     assert result.code == 0

@@ -35,7 +35,7 @@ BRANCHES = [2, 6]
 def by_hand(code):
     body = function_bodies(code.listing, "last")[0].text
     end = body.index("\ts_endpgm") + len("\ts_endpgm\n")
-    return replace(code, listing=code.listing.replace(body[:end], BODY), digest="by hand")
+    return replace(code, stored=code.listing.replace(body[:end], BODY), digest="by hand")
 
 
 @pytest.fixture

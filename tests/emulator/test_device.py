@@ -186,7 +186,7 @@ def test_deallocated_registers_before_end_have_no_effect(cache, code):
 
 def test_corrupt_listing_raises_usage_error(cache, code):
     device = AmdgpuDevice(cache=cache)
-    torn = dataclasses.replace(code, listing=code.listing[: code.listing.index("\nadd_f32:") + 300], digest="torn")
+    torn = dataclasses.replace(code, stored=code.listing[: code.listing.index("\nadd_f32:") + 300], digest="torn")
     with pytest.raises(UsageError, match="cut off in kernel 'add_f32'"):
         device.prepare(torn, ["add_f32"])
 

@@ -220,5 +220,5 @@ def test_types_that_ptx_lacks_round_to_nearest(session, code):
     assert foreign_types(body.partition(".Lfunc_end")[0], "mul.rn.f32 %f1, %f2, %f3;") == ("f16",)
     assert foreign_types("v_cvt_f16_f32_e32 v0, v1", "cvt.rn.f16.f32 %h1, %f1;") == ()
     listing = round_to_nearest(code.listing, "through_f32", ("f16",))
-    (nearest, *runs), _ = shadows(session, replace(code, listing=listing, digest="other"), "through_f32", [1.0001, 0.3])
+    (nearest, *runs), _ = shadows(session, replace(code, stored=listing, digest="other"), "through_f32", [1.0001, 0.3])
     assert (np.array(runs) == nearest).all()

@@ -202,14 +202,23 @@ def test_default_root_follows_environment(monkeypatch, tmp_path):
 
 def test_note_is_kept_until_forgotten_or_damaged(tmp_path):
     cache = Cache(tmp_path)
-    assert cache.noted(KEY, "text") is None and not any(tmp_path.iterdir())
-    cache.note(KEY, "text", "kept")
-    assert (cache.noted(KEY, "text"), cache.noted(KEY)) == ("kept", "")
+    assert cache.noted(KEY) is None and not any(tmp_path.iterdir())
+    cache.note(KEY, "kept")
+    assert cache.noted(KEY) == "kept"
     cache.forget(KEY)
     assert cache.noted(KEY) is None
-    cache.note(KEY, "text", "kept")
-    (cache.folder(KEY) / "text").write_text("spoiled")
-    assert cache.noted(KEY, "text") is None
+    cache.note(KEY, "kept " * 1000)
+    file = cache.folder(KEY)
+    assert file.stat().st_size < 100
+    for damage in (b"", b"spoiled", file.read_bytes()[:-1], file.read_bytes()[:-9] + bytes(9)):
+        cache.note(KEY, "kept " * 1000)
+        file.write_bytes(damage)
+        assert cache.noted(KEY) is None
+        assert not file.exists()
+    (file / "of another version").mkdir(parents=True)
+    assert cache.noted(KEY) is None
+    cache.note(KEY, "kept")
+    assert (cache.noted(KEY), KEY in cache) == ("kept", False)
 
 
 def test_get_full_disk_names_cache_folder(tmp_path):

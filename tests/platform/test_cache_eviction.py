@@ -54,6 +54,21 @@ def test_cache_over_limit_evicts_least_recently_used(root):
     assert folder_size(root) < 5 * BYTES
 
 
+def test_texts_over_limit_are_evicted(root):
+    code = (
+        "for number in range(6):\n"
+        "    Cache(root / 'cases').note(digest(str(number)), os.urandom(BYTES // 2).hex())\n"
+        "    os.utime(Cache(root / 'cases').folder(digest(str(number))), (1e9 + number, 1e9 + number))\n"
+        "Cache(root / 'cases').noted(digest('0'))"  # uses the oldest text again
+    )
+    with process(root, code) as other:
+        assert other.wait(60) == 0
+    grows(root, 3 * BYTES)
+    found = [Cache(root / "cases").noted(digest(str(number))) is not None for number in range(6)]
+    assert found[0] and not any(found[1:3]) and found[5]
+    assert folder_size(root) < 3 * BYTES
+
+
 @pytest.mark.parametrize("ended", [False, True])
 def test_entries_of_running_process_are_kept(root, ended):
     waits = "path = entry(root, 0); print(path, flush=True); sys.stdin.read(); print(len((path / 'file').read_bytes()))"

@@ -28,7 +28,7 @@ constexpr Mask ALL = ~(Mask)0;
 
 #define INLINE static inline __attribute__((always_inline))
 #define EXPORTED extern "C" __attribute__((visibility("default")))
-#define RUNTIME extern "C" __attribute__((visibility("hidden")))
+#define RUNTIME EXPORTED // called by compiled kernels, which are in other libraries
 
 // --- lane masks, bits, broadcasts ---
 INLINE B unmask(Mask m) { return __builtin_bit_cast(B, m); }
