@@ -55,4 +55,4 @@ def _whole(prepared: Prepared, task: Task, cases: list[CaseRecord]) -> bool:
     recordings = prepared.run.columns.recordings
     texts = [text for _, text in prepared.plan.draw(prepared.run.suite, task)]
     has = (recordings[c].texts(c.target) if c in recordings else texts for c in task.columns)
-    return len(cases) == sum(text in each for each in has for text in texts)
+    return sum(each.case in texts for each in cases) == sum(text in each for each in has for text in texts)

@@ -20,6 +20,7 @@ from parity.model.dtypes import DType, resolve_dtype
 from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration, NamedCase
+from parity.ops.lowering import is_pointwise, lower
 
 BENCH_BYTES = 2**28
 """Bytes of the largest tensor of the contiguous case to measure: 64 Mi elements of four bytes."""
@@ -115,6 +116,9 @@ EDGE_TEMPLATES = (
         "rows with gaps", "small", floats=("normal", "small"), integers=("normal", "small"), in_rows=True, gap=5
     ),
 )
+SPARSE_LAYOUT, SPARSE_LAUNCH = "92683x92681:2,1", "launch=67108864x32"
+"""More than 2^33 elements in little memory, for launches of which only a sample of the blocks runs."""
+
 MANY_BLOCKS = (4096, 1)
 """Blocks and threads per block of a launch with one thread per block and, usually, idle blocks."""
 
@@ -161,10 +165,25 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
         case = of and _with_data(op, of, edge)
         if case and case != base and case not in drawn and not find_mismatch(op, view_case(op, case)):
             found.append((edge.title, case))
+    if launches != "host" and (sparse := sparse_case(op, base)):
+        found.append(("more than 2^33 elements, of which a sample is computed", sparse))
     case = replace(base, launch=MANY_BLOCKS, threads=None)
     if launches != "host" and op.grid_stride and not op.then and not strided and case not in drawn:
         found.append(("many blocks of one thread", case))
     return found + limit_cases(op, base.dtypes, drawn)
+
+
+def sparse_case(op: Declaration, base: Case) -> Case | None:
+    """Return a case with more than 2^33 elements; None if ``op`` is not elementwise, judged by the case ``base``."""
+    if not op.may_be_sampled or not _accepts_everywhere(op, Layout.parse("3x5:2,1"), base.dtypes):
+        return None
+    items = _items(op, dict.fromkeys(op.tensors, SPARSE_LAYOUT), op.bind(base.dtypes))
+    try:
+        case = parse_case(op, f"{_text(op, base.dtypes, items)[:-1]} {SPARSE_LAUNCH})")
+        lower(op, case)
+        return case if is_pointwise(op, base) else None
+    except UsageError:  # a number does not fit the type of an argument
+        return None
 
 
 def limit_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Case]) -> list[tuple[str, Case]]:

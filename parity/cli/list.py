@@ -60,7 +60,7 @@ def _print_cases(suite: Suite, selection: Selection, examples: int, seed: int) -
     console = output()
     for task in tasks:
         about = suite.op(task.op).divergences(task.dtypes)
-        for title, case in plan.draw(suite, task):
+        for title, case in plan.draw(suite, task, sparse=True):
             text = Text(case)
             if title:
                 text.append(f"  # {title}{f' ({about[case]})' if case in about else ''}", "dim")

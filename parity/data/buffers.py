@@ -12,6 +12,7 @@ from parity.data.streams import elements
 from parity.model.case import Tensor
 from parity.model.dtypes import DType
 from parity.model.launch import Buffer, Tiled, poisoned
+from parity.model.layout import SPARSE
 
 TILE, TILE_OF_IDS = 2**18, 2**20
 """Number of values (and of ids) to generate for a timed launch. They repeat up to the size of the tensor."""
@@ -60,7 +61,7 @@ def filled(
     """
     layout = tensor.layout
     stream = _stream(name, kind, tensor, layout.span - layout.offset, points, bound)
-    if layout.offset == 0 and layout.is_contiguous:
+    if layout.offset == 0 and (layout.is_contiguous or layout.numel >= SPARSE):  # a sparse case has no gaps
         return Buffer(kind, stream, writable=writable)
     data = poisoned(kind, layout.span)
     defined = np.zeros(layout.span, np.bool_)
@@ -79,6 +80,8 @@ def _stream(
 
 
 def blank(kind: DType, count: int) -> Buffer:
-    """Return a buffer for an output, with every element poisoned and undefined."""
+    """Return a buffer for an output, with every element poisoned and undefined; sparse if it is too large."""
+    if count >= SPARSE:
+        return Buffer(kind, poisoned(kind, 0), writable=True, sparse=count)
     nothing: np.ndarray[Any, np.dtype[np.bool_]] = np.zeros(count, np.bool_)
     return Buffer(kind, poisoned(kind, count), nothing, writable=True)

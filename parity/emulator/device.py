@@ -50,6 +50,7 @@ _EVENT, _SIGNAL, _HEADERS, _PAYLOADS = 64, 128, 256, 512
 
 _WAVEFRONTS, _THREADED = constants("wavefronts.h"), constants("threaded.h")
 _MAILBOX: int = constants("requests.h")["MAILBOX"]
+_PAGES: int = constants("memory.h")["PAGES"]
 _WRITABLE: int = constants("memory.h")["WRITABLE"]
 _READABLE: int = constants("memory.h")["READABLE"]
 _Context = structure("memory.h", "Context")
@@ -113,6 +114,7 @@ class Device:
         self._stacks = zeroed_pages(_WAVEFRONTS["MAX_WAVEFRONTS"] * _WAVEFRONTS["STACK"])
         self._log = zeroed_pages(_LOGGED * RECORD * 8).view(np.uint64).reshape(-1, RECORD)
         self._registers = zeroed_pages(_REGISTER_BYTES)
+        self._opened = zeroed_pages(4 * _PAGES).view(np.uint32)
         self._scratch, self._scratch_bytes = 0, 0
         # Nothing follows LDS, so an offset beyond its end is outside of memory.
         variables = memory.reserve(VARIABLES_BYTES + _LDS, red_zone=0)
@@ -123,7 +125,7 @@ class Device:
             checked=checked or traced, lds=lds, variables=variables, stacks=self._stacks.ctypes.data,
             mailbox=memory.reserve(_MAILBOX), log=self._log.ctypes.data, log_size=_LOGGED,
             snapshot=self._registers.ctypes.data, trace_bytes=memory.slots * TRACED if traced else 0,
-            trace_before=memory.before,
+            trace_before=memory.before, opened=self._opened.ctypes.data,
         )  # fmt: skip
         tail = VARIABLES_BYTES + _LDS
         self._trace = Trace(self._context, tail, warps=self._language.warps) if traced else None
@@ -218,6 +220,25 @@ class Device:
         assert self._trace is not None
         return self._trace.accessed(self._memory.span(allocation), self._earlier)
 
+    @property
+    def has_sparse_memory(self) -> bool:
+        """Whether the address space has room for ``allocate_sparse``."""
+        return self._memory.slots > 1
+
+    def allocate_sparse(self, nbytes: int, name: str) -> Allocation:
+        """Allocate memory that may be larger than the capacity, for output. One at a time, until ``reset``."""
+        found = self._memory.allocate_sparse(nbytes, name)
+        self._context.sparse, self._context.sparse_bytes, self._context.openings = found.address, found.size, 0
+        return found
+
+    def read_sparse(self, allocation: Allocation, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], Any]:
+        """Return the elements of a sparse allocation that kernels have written: their numbers, sorted, and values."""
+        pages = np.sort(self._opened[: self._context.openings])
+        data, state = self._memory.sparse_pages(allocation, pages)
+        written = (state.reshape(len(pages), state.shape[1] // dtype.itemsize, dtype.itemsize) >= _READABLE).any(2)
+        page, place = np.nonzero(written)
+        return pages.astype(np.int64)[page] * written.shape[1] + place, data.view(dtype)[page, place]
+
     def _part(self, allocation: Allocation, offset: int, size: int | None) -> slice:
         """The slice of device memory that holds these bytes of an allocation."""
         span = self._memory.span(allocation)
@@ -239,7 +260,7 @@ class Device:
     def reset(self) -> None:
         """Free all allocations, and discard printed output."""
         self._memory.reset()
-        self._context.logged = self._context.lost = 0
+        self._context.logged = self._context.lost = self._context.sparse_bytes = self._context.openings = 0
 
     # --- variables of code objects ---
 
@@ -351,6 +372,7 @@ class Device:
     def _set_options(self, loaded: _Loaded, options: LaunchOptions) -> None:
         context, inverted = self._context, options.inverted_register
         context.seed, context.register_fill = options.seed, options.register_fill
+        context.sampled = options.sampled
         context.inverted_register = _NO_REGISTER if inverted is None else inverted
         errors = ctypes.addressof(self._language.documented_errors(loaded.target))
         for drawing in loaded.drawings:

@@ -19,6 +19,7 @@ class LaunchOptions:
         register_fill: the 32 bits of registers that nothing has written.
         inverted_register: the number, in ``Device.undefined_reads``, of a register that holds the complement.
         results: the results of approximate instructions.
+        sampled: the number of workgroups to execute; 0 for all.
         draw: chooses among the allowed results of approximate instructions; 32 bits.
     """
 
@@ -27,3 +28,4 @@ class LaunchOptions:
     inverted_register: int | None = None
     results: ApproximateResults = ApproximateResults.NEAREST
     draw: int = 0
+    sampled: int = 0

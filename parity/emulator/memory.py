@@ -24,6 +24,8 @@ _TRACED: int = constants("memory.h")["TRACED"]
 _SLOT = 1 << 32
 _SLOTS = 17
 """Multiples of 4 GiB in a spread memory: one for each of the first 16 allocations, and the first bytes."""
+SPARSE = 1 << 37
+"""Bytes of the largest sparse allocation."""
 _RED_ZONE = 256
 _ALIGNMENT = 256
 _NO_RESERVE = 0x4000
@@ -58,7 +60,7 @@ class DeviceMemory:
         self.capacity, self._system = capacity, system
         try:
             self.slots = _SLOTS if spread else 1
-            self._maps = [_map((self.slots - 1) * _SLOT + capacity) for _ in range(2)]
+            self._maps = [_map(self.slots * _SLOT + SPARSE + capacity if spread else capacity) for _ in range(2)]
         except OSError:
             if not spread:
                 raise
@@ -118,6 +120,24 @@ class DeviceMemory:
         self._allocated += needed - _RED_ZONE
         self._count += 1
         return start
+
+    def allocate_sparse(self, size: int, name: str) -> Allocation:
+        """Allocate one block of up to ``SPARSE`` bytes, for output. A write by a kernel makes its page accessible.
+
+        Raises:
+            UsageError: there is not enough address space.
+        """
+        if self.slots == 1 or size > SPARSE:
+            raise UsageError(f"cannot allocate {size} bytes for {name!r}: the address space is too small")
+        allocation = Allocation(name, BASE + self.slots * _SLOT, size)
+        bisect.insort(self.allocations, allocation, key=_address)
+        return allocation
+
+    def sparse_pages(self, allocation: Allocation, pages: np.ndarray[Any, Any]) -> tuple[Bytes, Bytes]:
+        """Return data and state of pages of a sparse allocation."""
+        start = allocation.address - BASE
+        data, state = (a[start : start + SPARSE].reshape(-1, mmap.PAGESIZE)[pages] for a in (self.data, self.state))
+        return data, state
 
     def free(self, allocation: Allocation) -> None:
         """Make memory inaccessible. Only an allocation of the same size reuses it, so the red zones remain.
@@ -200,6 +220,9 @@ class DeviceMemory:
                     m.madvise(mmap.MADV_DONTNEED, page, -(-(high - page) // mmap.PAGESIZE) * mmap.PAGESIZE)
             else:
                 ctypes.memset(self.state.ctypes.data + low, 0, high - low)
+        if self.allocations and self.allocations[-1].address == BASE + self.slots * _SLOT:
+            for m in self._maps:
+                m.madvise(mmap.MADV_DONTNEED, self.slots * _SLOT, SPARSE)
         self._forget()
         self.allocations.clear()
         self._freed.clear()

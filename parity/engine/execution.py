@@ -108,7 +108,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
     """Run each case with its own time limit. If a case still ends its process, run it on each column alone."""
     done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
     entry = suite.entry(task)
-    for case in plan.draw(suite, task):
+    for case in plan.draw(suite, task, sparse=True):
         left_out = [c for c in task.columns if task.cases is None and worker.hangs_repeatedly(done[c])]
         yield from (CaseRecord.of(entry, column, case[1], worker.SKIPPED, case[0]) for column in left_out)
         columns = tuple(column for column in task.columns if column not in left_out)
@@ -164,7 +164,7 @@ def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord
         verdict = _absent(reason)
     except (WorkerCrashed, CallTimeout) as error:
         verdict = fault_verdict(call_fault(error, plan.seconds))
-    ((title, text),) = plan.draw(suite, task)
+    ((title, text),) = plan.draw(suite, task, sparse=True)
     entry = suite.entry(task)
     about = entry.op.divergences(entry.dtypes).get(text, "")
     return [plan.known.mark(CaseRecord.of(entry, column, text, verdict, title, divergence=about))]
@@ -177,7 +177,7 @@ def _not_run(plan: Plan, suite: Suite, task: Task, reason: NoWorker) -> list[Cas
     return [
         CaseRecord.of(entry, column, text, _absent(reason), title, divergence=about.get(text, ""))
         for column in task.columns
-        for title, text in plan.draw(suite, task)
+        for title, text in plan.draw(suite, task, sparse=True)
     ]
 
 

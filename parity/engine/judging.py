@@ -121,7 +121,7 @@ def judge(
     judging = _Judging(
         call,
         vendor,
-        _expectation(call, ExecutableCode(session, code), oracle, baseline),
+        None if call.sample else _expectation(call, ExecutableCode(session, code), oracle, baseline),
         oracle.name if oracle and baseline else "",
     )
     outcome = session.execute(code, launch, call.buffers)
@@ -135,6 +135,7 @@ def judge(
         elif plain.passed and not verdict.passed:
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
+    call = _seen(call, outcome)
     if verdict.first and verdict.failed and baseline:
         verdict, expected = _judge_quiet_nans(case, call, implementation) or (verdict, expected)
     if verdict.first and verdict.failed and call.references and _has_signalling_input(call, verdict.first.coordinates):
@@ -309,14 +310,27 @@ class _Judging:
         """Return the verdict on an outcome, and the expectation that the outputs were compared with (None: not
         compared).
         """
-        if wrong := fault_verdict(outcome.fault) if outcome.fault else _memory(self.call, outcome):
+        if outcome.fault:
+            return fault_verdict(outcome.fault), None
+        call = _seen(self.call, outcome)
+        if wrong := _memory(call, outcome):
             return wrong, None
-        if self.expectation is None:
+        if call is not self.call and not call.layout.numel:
+            return Verdict(Status.FAIL, "unwritten", detail="no block of a sample wrote an element"), None
+        expectation, references = self.expectation, call.references
+        if references and call is not self.call:
+            expectation = lambda got: references()  # noqa: E731
+        if expectation is None:
             return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None
-        got = _outputs(self.call, outcome)
-        expected = self.expectation(got)
-        verdict = _compare(self.call, expected, got, self.vendor)
+        got = _outputs(call, outcome)
+        expected = expectation(got)
+        verdict = _compare(call, expected, got, self.vendor)
         return replace(verdict, by=self.by) if self.by else verdict, expected
+
+
+def _seen(call: Call, outcome: Outcome) -> Call:
+    """Return the call with the elements that an outcome of a sparse case has; any other call unchanged."""
+    return call.sample(outcome.places[call.output]) if call.sample and call.output in outcome.places else call
 
 
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:

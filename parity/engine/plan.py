@@ -119,8 +119,8 @@ class Plan:
         """Return the seed of one kernel entry. It does not depend on what else is selected."""
         return zlib.crc32(f"{self.seed}/{entry.name}".encode())
 
-    def draw(self, suite: Suite, task: Task) -> list[tuple[str, str]]:
-        """Return the title (or an empty string) and text of every case of a task.
+    def draw(self, suite: Suite, task: Task, *, sparse: bool = False) -> list[tuple[str, str]]:
+        """Return the title (or an empty string) and text of every case of a task; of sparse cases if requested.
 
         Raises:
             UsageError: The op's declaration gives no case.
@@ -137,7 +137,7 @@ class Plan:
         cases += [("", text) for text in found]
         if self.examples >= EXAMPLES:
             edges = op.edge_cases([op.parse(text) for text in found], launches=launches)
-            cases += [(title, str(case)) for title, case in edges]
+            cases += [(title, str(case)) for title, case in edges if sparse or not case.is_sparse]
         drawn = {text for _, text in cases}
         return cases + [(title, text) for title, text in (*suite.found_cases(entry), *task.also) if text not in drawn]
 

@@ -25,7 +25,7 @@ from parity.model.case import Case
 from parity.op import Call, Entry
 from parity.platform.integrity import check_integrity
 from parity.reference.expected import Expected
-from parity.runners import OpRunner, OpSession, Runner, Session, SupportsReplay, runner
+from parity.runners import OpRunner, OpSession, Runner, Session, SupportsReplay, SupportsSampling, runner
 from parity.suite.loading import Suite
 
 FAILURES_TO_SHRINK = 2
@@ -99,7 +99,7 @@ class Worker:
         """Draw the cases of one kernel entry, run them on all its columns, and return the records column by column."""
         entry = self.suite.entry(task)
         try:
-            drawn = self.plan.draw(self.suite, task)
+            drawn = self.plan.draw(self.suite, task, sparse=True)
             about = entry.op.divergences(entry.dtypes)
         except Exception as error:  # a bug in the op's declaration affects only this op
             verdict = _declaration_verdict(error)
@@ -143,20 +143,26 @@ class Worker:
                 record = CaseRecord.of(entry, column, text, _declaration_verdict(error), title)
                 records[column].append(self._mark(record))
             return
+        if call.sample:
+            columns = [column for column in columns if self._samples(column)]
         checked = self.on_all(entry, columns, case, call, {column: not records[column] for column in columns})
-        against = _compare_sides(call, checked)
+        against = {} if call.sample else _compare_sides(call, checked)
         for column, each in checked.items():
-            if each.verdict.passed:
+            if each.verdict.passed and not call.sample:
                 sensitivity = progress.sensitivity[column]
                 sensitivity.add(each, call, column.vendor)
                 each = replace(each, verdict=replace(each.verdict, vacuous=sensitivity.vacuous))
             record = self._mark(_record(entry, column, each, title, against.get(column)))
             # After a lost device, each attempt would take seconds.
-            if task.shrink and record.failed and column.live and not each.lost:
+            if task.shrink and record.failed and column.live and not each.lost and not call.sample:
                 record = self._with_minimal(entry, task, column, record, each, progress.minimal)
             records[column].append(record)
             if record.failed and task.cases is None and hangs_repeatedly(records[column]):
                 progress.hanging.add(column)
+
+    def _samples(self, column: Column) -> bool:
+        session = self.session(column)
+        return isinstance(session, SupportsSampling) and session.samples
 
     def _mark(self, record: CaseRecord) -> CaseRecord:
         return self.plan.known.mark(record)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from parity.errors import UsageError, parse_natural
-from parity.model.layout import Layout
+from parity.model.layout import SPARSE, Layout
 
 _CASE = re.compile(r"(?P<op>[\w.]+)\[(?P<dtypes>[\w,]*)\]\((?P<items>.*)\)", re.DOTALL)
 _TENSOR = re.compile(r"(?P<layout>[^~@]+)(?:~(?P<data>[\w.-]+)@(?P<start>[0-9]+))?")
@@ -75,6 +75,11 @@ class Case:
     def layouts(self) -> Mapping[str, Layout]:
         """The layout of every tensor."""
         return {name: tensor.layout for name, tensor in self.tensors}
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether a tensor has too many elements to run all blocks and to hold all results."""
+        return any(tensor.layout.numel >= SPARSE for _, tensor in self.tensors)
 
     def tensor(self, name: str) -> Tensor:
         return dict(self.tensors)[name]

@@ -45,12 +45,14 @@ class Buffer:
         data: initial content, one-dimensional.
         defined: marks the elements that the host wrote (None: all). Reading other elements is an error.
         writable: whether the kernel may change the buffer.
+        sparse: number of elements of an output that is too large to hold. Its ``data`` is empty.
     """
 
     dtype: DType
     data: np.ndarray[Any, Any]
     defined: np.ndarray[Any, np.dtype[np.bool_]] | None = None
     writable: bool = False
+    sparse: int = 0
 
 
 @dataclass(frozen=True)
@@ -252,6 +254,7 @@ class Outcome:
         printed: output of ``printf`` in the kernel, possibly truncated.
         drawn: describes the results of approximate instructions, if they were not the nearest numbers.
         reached: coverage of the code of all kernels, if recorded.
+        places: the written elements of each sparse buffer; ``buffers`` holds their values.
     """
 
     buffers: Mapping[str, np.ndarray[Any, Any]]
@@ -260,6 +263,7 @@ class Outcome:
     printed: str = ""
     drawn: str = ""
     reached: Reached | None = None
+    places: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     @classmethod
     def untouched(cls, buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:

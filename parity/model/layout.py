@@ -15,6 +15,9 @@ from parity.errors import UsageError, parse_natural
 LARGEST = 2**48
 """More elements than any device memory holds, with addresses of 48 bits."""
 
+SPARSE = 2**32
+"""Elements of a tensor from which on a case is sparse (``Case.is_sparse``)."""
+
 _TEXT = re.compile(r"(?P<shape>\(\)|\d+(?:x\d+)*)(?::(?P<strides>\d+(?:,\d+)*))?(?:\+(?P<offset>\d+))?", re.ASCII)
 
 

@@ -210,7 +210,7 @@ def _kernel_state(subject: MutatedKernel) -> _KernelState:
         state = worker.current()
         entry = state.suite.entry(subject)
         module = state.plan.code[entry.op.module, subject.column]
-        texts = [text for _, text in state.plan.draw(state.suite, subject.task)]
+        texts = [text for _, text in state.plan.draw(state.suite, subject.task, sparse=True)]
         _ready[:] = [
             _KernelState(subject, entry, isolate_kernels(module, entry.kernels), tuple(_lower_cases(entry, texts)))
         ]

@@ -280,6 +280,14 @@ class Declaration:
         return {**(self.outputs or {}), **self.updates}
 
     @property
+    def may_be_sampled(self) -> bool:
+        """True if the declaration allows comparing some elements of the output without the others."""
+        tensors = not (
+            self.shapes or self.shape or self.indices or self.optional or set(self.compared) & set(self.tensors)
+        )
+        return bool(self.reference and tensors and self.grid_stride and not self.then and len(self.compared) == 1)
+
+    @property
     def result(self) -> str:
         """The first output, to which ``shape``, ``numel`` and ``to`` refer."""
         return next(iter(self.compared))

@@ -19,7 +19,7 @@ from parity.model.case import Case, Tensor
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array, dtype, resolve_dtype
 from parity.model.launch import Buffer, Computation, Launch, Pointer, Scalar, Struct, Tiled, poisoned
-from parity.model.layout import Layout, contiguous
+from parity.model.layout import SPARSE, Layout, contiguous
 from parity.ops.callbacks import CallbackError, accepted
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
@@ -39,6 +39,7 @@ class Call:
         computation: the same call for runners that compute ops.
         references: computes the expected values of each output; None if the op has no reference.
         refer: computes the expected values for other inputs.
+        sample: of a sparse case, returns the call that has only these elements of the output.
     """
 
     launch: Launch
@@ -48,6 +49,7 @@ class Call:
     computation: Computation
     references: Callable[[], Mapping[str, Expected]] | None
     refer: Callable[[Mapping[str, Array]], Mapping[str, Expected]] | None = None
+    sample: Callable[[Array], Call] | None = None
 
     @property
     def output(self) -> str:
@@ -96,6 +98,11 @@ def lower(op: Declaration, case: Case) -> Call:
     Raises:
         UsageError: no device can launch it, or an argument is too large for its type.
     """
+    if case.is_sparse and not (op.may_be_sampled and all(each.span < SPARSE for each in case.layouts.values())):
+        raise UsageError(
+            f"{case} has too many elements; a sample needs an elementwise op with a reference, and inputs whose "
+            "strides let them fit into memory"
+        )
     view = view_case(op, case)
     memory = _memory(op, case, view)
     launch = replace(_launches(op, case, view), constants=_constants(op, view, memory))
@@ -105,11 +112,37 @@ def lower(op: Declaration, case: Case) -> Call:
     scalars = {name: resolve_dtype(kind, view.types).convert(view.params[name])[()] for name, kind in op.params.items()}
     computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, view.shape)
     outputs = {name: memory[name].tensor.layout for name in op.compared}
+    if case.is_sparse:
+        call = Call(launch, buffers, outputs, inputs, computation, dict)
+        return replace(call, sample=functools.partial(_sample, op, case, call))
     if op.reference is None:
         return Call(launch, buffers, outputs, inputs, computation, None)
     refer = functools.partial(_refer, op, case, view, computation, {name: buffers[name].data.dtype for name in outputs})
     references = functools.cache(lambda: refer(inputs))  # every column of a run needs them
     return Call(launch, buffers, outputs, inputs, computation, references, refer)
+
+
+def is_pointwise(op: Declaration, case: Case) -> bool:
+    """Return whether the reference gives each element of the output the same value if the others are left out."""
+    call = lower(op, case)
+    places = np.arange(call.layout.numel)[::-2]
+    whole, part = call.expected().value.reshape(-1)[places], _sample(op, case, call, places).expected().value
+    return bool(places.size) and whole.tobytes() == part.tobytes()
+
+
+def _sample(op: Declaration, case: Case, call: Call, places: Array) -> Call:
+    """Return the call of a sparse case with the elements ``places`` of the output, in one dim."""
+    flat = contiguous(places.shape)
+    tensors = {name: replace(tensor, layout=flat) for name, tensor in case.tensors}
+    small = lower(op, replace(case.with_tensors(tensors), launch=None, threads=None))
+    index = np.unravel_index(places, call.layout.shape)
+    inputs = {name: array[index] for name, array in call.inputs.items()}
+    assert small.refer is not None
+    buffers = {**call.buffers, call.output: small.buffers[call.output]}
+    return replace(
+        call, buffers=buffers, outputs={call.output: flat}, inputs=inputs,
+        references=functools.partial(small.refer, inputs), sample=None,
+    )  # fmt: skip
 
 
 def _logical_inputs(

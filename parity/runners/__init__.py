@@ -13,6 +13,7 @@ from parity.runners.capabilities import (
     SupportsExplanation,
     SupportsNearest,
     SupportsReplay,
+    SupportsSampling,
     SupportsShadows,
     SupportsTiming,
     SupportsWorkerLimit,
@@ -33,8 +34,9 @@ from parity.runners.shadows import shadow_session
 
 __all__ = [
     "Computation", "Evidence", "OpRunner", "OpSession", "Probe", "Runner", "Session", "SupportsCounting",
-    "SupportsCoverage", "SupportsDefaultTargets", "SupportsDescription", "SupportsDeviceNumbers", "SupportsExplanation",
-    "SupportsNearest", "SupportsReplay", "SupportsShadows", "SupportsTiming", "SupportsWorkerLimit", "Unsupported",
-    "Vendor", "available", "default_targets", "device_description", "gpu_runner", "kernel_runner", "plugin_conflicts",
-    "probe_runner", "replayed_recording", "runner", "runners", "shadow_session",
+    "SupportsCoverage", "SupportsDefaultTargets", "SupportsDescription", "SupportsDeviceNumbers",
+    "SupportsExplanation", "SupportsNearest", "SupportsReplay", "SupportsSampling", "SupportsShadows",
+    "SupportsTiming", "SupportsWorkerLimit", "Unsupported", "Vendor", "available", "default_targets",
+    "device_description", "gpu_runner", "kernel_runner", "plugin_conflicts", "probe_runner", "replayed_recording",
+    "runner", "runners", "shadow_session",
 ]  # fmt: skip

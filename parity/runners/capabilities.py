@@ -47,6 +47,15 @@ class SupportsCoverage(Protocol):
 
 
 @runtime_checkable
+class SupportsSampling(Protocol):
+    """A session that executes a sample of the blocks of a launch with a sparse buffer."""
+
+    @property
+    def samples(self) -> bool:
+        """Whether it can do so on this machine."""
+
+
+@runtime_checkable
 class SupportsExplanation(Protocol):
     """A session that can investigate a wrong result."""
 

@@ -86,7 +86,7 @@ class DeviceSession:
         is_drawn = results and any(self._device.is_approximate(request.code, kernel) for kernel in kernels)
         buffers, drawn = executor.read_buffers(request.buffers), str(results) if is_drawn else ""
         instructions = stats.instructions if stats else None
-        outcome = Outcome(buffers, fault, instructions, printed, drawn=drawn, reached=reached)
+        outcome = Outcome(buffers, fault, instructions, printed, drawn=drawn, reached=reached, places=executor.places)
         if check_defined and undefined:
             outcome = replace(outcome, fault=self._undefined_value(request, outcome, undefined) or fault)
         if check_defined and executor.changed_variables and outcome.fault is None:
@@ -141,6 +141,11 @@ class DeviceSession:
             return Fault("earlier launch", f"{prefix}has a fault: {error}")
         finally:
             self._executor.discard(request)
+
+    @property
+    def samples(self) -> bool:
+        """Implement ``SupportsSampling.samples``."""
+        return self._device.has_sparse_memory
 
     def points(self, code: CodeObject, kernels: Iterable[str]) -> tuple[tuple[Point, ...], ...]:
         """Implement ``SupportsCoverage.points``."""

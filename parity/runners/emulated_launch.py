@@ -24,6 +24,9 @@ from parity.model.coverage import Reached, concatenate_coverage
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import argument_mismatch
 
+SAMPLED = 32
+"""Workgroups that a launch with a sparse buffer executes: the first one, and others that depend on the launch."""
+
 
 def launch_seed(launch: Launch) -> int:
     """The seed of a launch, which depends on the launch alone: never 0, which would be the natural order."""
@@ -55,13 +58,15 @@ class EmulatedLaunch:
         default = launch_seed(self.launch)
         seed, draw = (default if each is None else each for each in (self.seed, self.draw))
         inverted = self.inverted[1] if self.inverted and self.inverted[0] == step else None
-        return LaunchOptions(seed, self.register_fill, inverted, self.results, draw)
+        sampled = SAMPLED if any(each.sparse for each in self.buffers.values()) else 0
+        return LaunchOptions(seed, self.register_fill, inverted, self.results, draw, sampled)
 
 
 class LaunchExecutor:
     """Runs launches on one emulated device, one at a time.
 
-    ``changed_variables`` are the symbols of the variables that the last launch changed.
+    ``changed_variables`` are the symbols of the variables that the last launch changed, and ``places`` the written
+    elements of the sparse buffers that were read last.
     """
 
     def __init__(self, device: Device) -> None:
@@ -69,6 +74,7 @@ class LaunchExecutor:
         self.modules = LoadedModules(lambda code: code.kernels, lambda kernels, name: kernels[name])
         self.changed_variables: tuple[str, ...] = ()
         self._allocations: dict[str, Allocation] = {}
+        self.places: dict[str, np.ndarray[Any, Any]] = {}
 
     def run(self, request: EmulatedLaunch) -> LaunchStats:
         """Run the kernels of a launch in order. The buffers stay on the device until ``read_buffers``.
@@ -108,6 +114,10 @@ class LaunchExecutor:
 
     def _write_buffers(self, buffers: Mapping[str, Buffer], protect_inputs: bool) -> None:
         for name, buffer in buffers.items():
+            if buffer.sparse:
+                size = buffer.sparse * buffer.dtype.itemsize
+                self._allocations[name] = self.device.allocate_sparse(size, name)
+                continue
             self._allocations[name] = self.device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
             constant = protect_inputs and not buffer.writable
@@ -127,11 +137,16 @@ class LaunchExecutor:
 
     def read_buffers(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray[Any, Any]]:
         """Return the contents of all buffers and free their memory."""
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        self.places = {}
         try:
-            return {
-                name: self.device.read(allocation).view(buffers[name].dtype.numpy)
-                for name, allocation in self._allocations.items()
-            }
+            for name, allocation in self._allocations.items():
+                dtype = buffers[name].dtype.numpy
+                if buffers[name].sparse:
+                    self.places[name], found[name] = self.device.read_sparse(allocation, dtype)
+                else:
+                    found[name] = self.device.read(allocation).view(dtype)
+            return found
         finally:
             self.device.reset()
             self._allocations.clear()

@@ -53,7 +53,7 @@ def test_aliased_operands_have_different_layouts(suite):
 
 def test_edge_case_is_largest_drawn_case_with_other_data(suite):
     op = suite.op("binary.add")
-    found = edges(op, "f16")
+    found = {title: case for title, case in edges(op, "f16").items() if not case.is_sparse}
     assert [case.tensor("lhs").data for case in found.values()] == ["runs", "halfway"]
     assert len({tuple(case.layouts.items()) for case in found.values()}) == 1
     assert max(layout.span for case in found.values() for layout in case.layouts.values()) > 1000

@@ -40,11 +40,20 @@ static inline void copy_some(u8 *to, const u8 *from, u32 n) {
 }
 
 // --- the state of bytes ---
+static void open_page(Context *c, u64 page) {
+  u8 *const state = c->shadow + (c->sparse - c->base) + page * PAGE;
+  const u64 bytes = c->sparse_bytes - page * PAGE;
+  if (state[0] || c->openings == PAGES) return;
+  memset(state, WRITABLE, bytes < PAGE ? bytes : PAGE);
+  c->opened[c->openings++] = page;
+}
 // The fault of an access that needs `state` in all bytes; NONE if it may proceed.
 static u32 refused(Context *c, u64 at, u32 bytes, u32 state) {
   u32 outside = state == READABLE ? READ_OUTSIDE : WRITE_OUTSIDE;
   u64 offset = at - c->base;
   if (offset >= c->size || c->size - offset < bytes) return outside;
+  if (u64 from = at - c->sparse; state == WRITABLE && from < c->sparse_bytes && c->sparse_bytes - from >= bytes)
+    for (u64 page = from / PAGE; page <= (from + bytes - 1) / PAGE; page++) open_page(c, page);
   if (!c->checked) return NONE;
   const u8 *s = c->shadow + offset;
   u32 every = 3, any = 0;

@@ -50,6 +50,10 @@ struct Context {
   u16 *wrote[2], *loaded[2]; // the instructions that did so
   u64 used;                  // the largest distance of a byte that was ever allocated from a multiple of 4 GiB
   u32 phases;                // number of the last phase of a warp
+  u64 sparse, sparse_bytes;  // device address and size of the sparse allocation
+  u32 *opened;               // its pages that were written, and how many
+  u64 openings;
+  u64 sampled;               // the workgroups to execute; 0: all
 };
 // The budget is used up. Compiled code then gets all of the reserve; threaded code first checks for progress (threaded.cpp).
 INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {
@@ -57,6 +61,7 @@ INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {
   if (left >= 0) return 0;
   return c->fault = TIMEOUT, c->instruction = instruction, 1;
 }
+constexpr u64 PAGE = 4096, PAGES = 1048576; // bytes of a page of sparse memory, and pages that may be opened
 constexpr u64 TRACED = 16777216; // the traced bytes around each multiple of 4 GiB
 // The place of `n` bytes in the arrays that record accesses; beyond the arrays if they are not traced.
 INLINE u64 traced_place(const Context *c, u64 at, u64 n) {

@@ -257,8 +257,8 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   if (c->program && c->program->constants) c->program->constants[0] = c->program->constants[1] = 0;
   u64 groups = (u64)grid[0] * grid[1] * grid[2], span = group.waves * LANES * (u64)c->scratch_stride;
   u32 random = c->seed, step = 1, begin = 0;
-  if (random && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = draw(random, groups);
-  for (u64 i = 0; i < groups; i++) {
+  if (random && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = c->sampled ? 0 : draw(random, groups);
+  for (u64 i = 0, n = c->sampled && c->sampled < groups ? c->sampled : groups; i < n; i++) {
     u64 at = (begin + i * step) % groups;
     c->group[0] = at % grid[0], c->group[1] = at / grid[0] % grid[1], c->group[2] = at / grid[0] / grid[1];
     // Each workgroup begins with unwritten LDS and scratch memory.
