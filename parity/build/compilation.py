@@ -10,6 +10,7 @@ from pathlib import Path
 from parity.build.cache_entries import write_record
 from parity.compilers import assembler, clang, clang_version, cuda_toolkit, disassembler, nvcc, rocm
 from parity.compilers.clang_flags import host_library
+from parity.compilers.compile_options import named_files
 from parity.compilers.dependencies import headers_outside
 from parity.compilers.environment import compiler_settings
 from parity.compilers.errors import CompileError
@@ -18,7 +19,7 @@ from parity.compilers.include import HEADERS
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject, parse, source_name, unqualified
-from parity.platform.cache import Cache, default_root, digest
+from parity.platform.cache import Cache, default_root, digest, file_digest
 from parity.porting import (
     LITERAL,
     PortError,
@@ -98,7 +99,15 @@ def key(source: Source, job: Job) -> str:
     """Return the cache key of a source: the digest of everything that affects the code."""
     parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
     options = source.options
-    settings = ("flags", *options.flags, "include", *map(source.name, source.folders), "forced", *options.forced)
+    settings = (
+        "flags",
+        *options.flags,
+        *map(file_digest, named_files(options.flags)),
+        "include",
+        *map(source.name, source.folders),
+        "forced",
+        *options.forced,
+    )
     settings = (*settings, "kernels", *source.kernels, "linked", *map(source.name, source.linked))
     settings = (*settings, "without") if source.without else settings
     if job.target.vendor == "amd" and not source.ported:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +20,19 @@ _OUTPUTS = re.compile(
     r"|--?(?:analyze|compile|cubin|device-(?:c|link|w)|dry-?run|fatbin|help|keep|lib|link|output.*|precompile|preprocess"
     r"|ptx|run|save-temps.*|version)"
 )
-_OPTION_FILES = re.compile(r"(?:-X\w+=|-W\w+,(?:.*,)?)?@.*|-optf.*|--?options-file.*|--config.*")
-"""Match flags that change which files a compiler writes, and flags that read further options from a file."""
+_OPTION_FILES = re.compile(r"@.*|-optf.*|--?options-file.*|--config.*")
+_OTHER_TOOLS = re.compile(
+    r"-(?:B.*|isysroot.*|i(?:with)?prefix.*|resource-dir.*|i?vfsoverlay.*|include-pch.*|specs.*|wrapper.*|ldir.*"
+    r"|load.*|plugin.*|add-plugin.*|f(?:pass-)?plugin.*|f(?:prebuilt-|implicit-)?modules?.*|fuse-ld.*|working-directory.*"
+    r"|fauto-profile.*|fprofile-(?:instr-use|list|remapping-file|sample-use|use).*|mlink-.*bitcode.*)"
+    r"|--(?:gcc-(?:toolchain|install-dir|triple)|sysroot|rocm-path|rocm-device-lib-path|hip-(?:path|device-lib-path)"
+    r"|cuda-path|ld-path|libdevice-directory|prefix|target-directory)(?:=.*)?"
+)
+"""Match flags that change which files a compiler writes, flags that read further options from a file, and flags that
+replace or extend the compiler itself.
+"""
+_PARTS = re.compile(r"-X\w+=|-W[alp],|,")
+"""Matches what separates the options that one flag passes on to another program."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +96,29 @@ def check_flags(flags: Sequence[str], where: str) -> None:
     """Check the flags of a setting.
 
     Raises:
-        UsageError: parity chooses the compiler's outputs itself, or would not notice when a file of options changes.
+        UsageError: parity chooses the compiler's outputs itself, or would not notice when a file that the flag names
+            changes.
     """
     for flag in flags:
-        if _OPTION_FILES.fullmatch(flag):
+        parts = _PARTS.split(flag) if flag.startswith(("-X", "-W")) else [flag]
+        if any(map(_OPTION_FILES.fullmatch, parts)):
             raise UsageError(f"{where}: flags has {flag!r}; write the options of that file into flags instead")
-        if _OUTPUTS.fullmatch(flag):
+        if any(map(_OTHER_TOOLS.fullmatch, parts)):
+            raise UsageError(
+                f"{where}: flags has {flag!r}, but parity would not notice changes of files that it makes the compiler "
+                "use; remove it"
+            )
+        if any(map(_OUTPUTS.fullmatch, parts)):
             raise UsageError(f"{where}: flags has {flag!r}, but parity chooses what the compiler writes; remove it")
+
+
+def named_files(flags: Sequence[str]) -> Iterator[Path]:
+    """Yield the files and programs that flags name, such as the list of ``-fsanitize-ignorelist=LIST``."""
+    for value in (value for flag in flags for value in (flag, *re.split("[=,]", flag)[1:])):
+        if is_file(path := Path(value)):
+            yield path
+        elif "/" not in value and (program := shutil.which(value)):
+            yield Path(program)
 
 
 def _parsed(flags: Sequence[str]) -> Iterator[tuple[str, str]]:

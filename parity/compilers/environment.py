@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from parity.compilers.compile_options import check_flags
+from parity.compilers.compile_options import check_flags, named_files
+from parity.platform.cache import file_digest
 from parity.platform.files import read_table
 
 _VARIABLES = {row["effect"]: tuple(row["variables"].split()) for row in read_table(Path(__file__).with_suffix(".csv"))}
@@ -26,7 +27,10 @@ def compiler_settings() -> tuple[str, ...]:
     Raises:
         UsageError: a variable has a flag that parity does not accept.
     """
-    for name in _VARIABLES["flags"]:
-        check_flags(shlex.split(os.environ.get(name, "")), f"the environment variable {name}")
     names = (*_VARIABLES["flags"], *_VARIABLES["settings"])
-    return tuple(f"{name}={os.environ[name]}" for name in names if name in os.environ)
+    given = {name: os.environ[name] for name in names if name in os.environ}
+    flags = {name: shlex.split(given.get(name, "")) for name in _VARIABLES["flags"]}
+    for name, words in flags.items():
+        check_flags(words, f"the environment variable {name}")
+    files = named_files([*given.values(), *(word for words in flags.values() for word in words)])
+    return (*(f"{name}={value}" for name, value in given.items()), *map(file_digest, files))

@@ -54,6 +54,17 @@ def test_changed_macros_file_rebuilds(compiled, tmp_path):
     assert compiled("gfx1100", "-imacros", str(macros)).cached
 
 
+@pytest.mark.parametrize(("name", "flag"), [("gfx1100", "-fsanitize-ignorelist={}"), ("sm_90", "-ccbin={}")])
+def test_changed_file_that_a_flag_names_rebuilds(compiled, tmp_path, name, flag):
+    file = tmp_path / "file"
+    for comment in ("# one", "# two"):
+        file.write_text(f"{comment}\n" if "list" in flag else f'#!/bin/sh\n{comment}\nexec g++ "$@"\n')
+        file.chmod(0o755)
+        built = compiled(name, "-DFACTOR=3.0f", flag.format(file))
+        assert built.error is None and not built.cached
+    assert compiled(name, "-DFACTOR=3.0f", flag.format(file)).cached
+
+
 def test_changed_header_with_computed_name_rebuilds(compiled, tmp_path):
     header = tmp_path / "factor.h"
     for value, literal in (("3.0f", "1077936128"), ("5.0f", "1084227584")):
