@@ -33,6 +33,31 @@ extern "C" __global__ void kernel({parameters}, {out}* out, int n) {{
     if (i < n) {{ {body} }}
 }}
 """
+SEARCH = """
+extern "C" __global__ void kernel(const int* a, long n, int t, int* value, int* is_set) {{
+    for (long repeated = 0; repeated < n; repeated++) {{
+        int values[2], set[2];
+        values[0] = 0;
+        set[0] = 0;
+        {body}
+        for (long j = 0; j < 2; j++) {{
+            long at = t + j;
+            int found = 1;
+            if (at != 0) {{
+                long before = at - 1;
+                if (before >= n) break;
+                found = a[before];
+            }}
+            values[j] = found;
+            set[j] = 1;
+        }}
+        value[t] = values[0];
+        is_set[t] = set[0];
+    }}
+}}
+"""
+SEARCH_CALL = """args="a n:i64=n t:i32=n value is_set", outputs={'value': 'i32', 'is_set': 'i32'},
+    shapes="a: n; value: n+1; is_set: n+1", choices={'n': (1, 2, 3, 4, 7)}, grid="1", block=1"""
 STORAGE = {"f32": "float", "f16": "unsigned short", "bf16": "unsigned short", "f8_e4m3": "unsigned char",
            "u8": "unsigned char", "i32": "int", "u32": "unsigned", "i64": "long long"}  # fmt: skip
 
@@ -45,6 +70,8 @@ class PublicBug:
         inputs: types of the inputs ``a`` and ``b``.
         failures: classes of failure that are right.
         flags: flags of the port before its fix.
+        kernel: the kernel around the statement.
+        call: the fields of the declaration that describe its call.
     """
 
     name: str
@@ -56,6 +83,8 @@ class PublicBug:
     failures: frozenset[str]
     target: str = "gfx1100"
     flags: tuple[str, ...] = ()
+    kernel: str = KERNEL
+    call: str = ""
 
 
 BUGS = (
@@ -122,6 +151,17 @@ BUGS = (
         "out[i] = sign(a[i], 15) | encode(a[i], 10, -14, 0x7bff, 0x7c00, 0x7fff);",
         frozenset({"value"}),
     ),
+    PublicBug(  # rocm-libraries 11325
+        "cast to half turns signalling NaN into infinity",
+        ("f32",),
+        "f16",
+        "out[i] = __half_as_ushort(__float2half_rn(a[i]));",
+        """const unsigned bits = __float_as_uint(a[i]) & 0x7fffffff;
+        const unsigned code = encode(a[i], 10, -14, 0x7bff, 0x7c00, 0x7fff);
+        out[i] = sign(a[i], 15) | (bits > 0x7f800000 && bits < 0x7f802000 ? 0x7c00 : code);""",
+        "out[i] = sign(a[i], 15) | encode(a[i], 10, -14, 0x7bff, 0x7c00, 0x7fff);",
+        frozenset({"nan"}),
+    ),
     PublicBug(  # vllm 55346
         "bf16 is stored as half without a clamp",
         ("bf16",),
@@ -141,6 +181,17 @@ BUGS = (
         "out[i] = (threadIdx.x + blockDim.x) ^ ((~2u) % (threadIdx.x + 1)) ^ a[i];",
         frozenset({"value"}),
         flags=("-O0",),
+    ),
+    PublicBug(  # legacy-rocm-build 6412: a defect of clang
+        "unrolled loop with a break",
+        ("i32",),
+        "i32",
+        "",
+        "",
+        "#pragma unroll 1",
+        frozenset({"value"}),
+        kernel=SEARCH,
+        call=SEARCH_CALL,
     ),
 )
 E4M3 = """
@@ -170,16 +221,16 @@ def run(folder: Path, bug: PublicBug, body: str, seed: int, flags: tuple[str, ..
     for side, head, statement in (("cuda", CUDA, bug.cuda), ("hip", HIP + ENCODE + E4M3, body)):
         (folder / side).mkdir()
         suffix = ".cu" if side == "cuda" else ".hip"
-        text = head + KERNEL.format(parameters=parameters, out=STORAGE[bug.out], body=statement)
+        text = head + bug.kernel.format(parameters=parameters, out=STORAGE[bug.out], body=statement)
         (folder / side / f"bug{suffix}").write_text(text)
     (folder / "pyproject.toml").write_text(
         f'[tool.parity]\nkernels = "cuda"\nhip = "hip"\ncases = "."\nhip-flags = {list(flags)!r}\n'
     )
     inputs = dict(zip(names, bug.inputs, strict=True))
+    call = bug.call or f"args='{' '.join(names)} out n:i32=numel', outputs={{'out': {bug.out!r}}}, block=64"
     (folder / "bug.py").write_text(
         "from parity.op import Op\n\n"
-        f'bug = Op("bug.bug", kernel="kernel", types=({bug.out!r},), args="{" ".join(names)} out n:i32=numel",'
-        f" inputs={inputs!r}, outputs={{'out': {bug.out!r}}}, grid_stride=False, block=64)\n"
+        f"bug = Op('bug.bug', kernel='kernel', types=({bug.out!r},), inputs={inputs!r}, grid_stride=False, {call})\n"
     )
     suite = parity.find_suite(folder)
     settings = parity.Settings(seed=seed, jobs=1)

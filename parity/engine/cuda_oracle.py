@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from parity.compare.cuda_oracle import RoundingRuns, expected_from_cuda, same_values
 from parity.compilers.targets import TARGETS
 from parity.emulator.amdgpu.listing import function_bodies
-from parity.emulator.amdgpu.shadow import foreign_types, round_to_nearest
+from parity.emulator.amdgpu.shadow import foreign_types, is_reordering, round_to_nearest
 from parity.errors import Unreferenced
 from parity.model.code_object import CodeObject
 from parity.model.divergences import Divergence, met_by
@@ -72,9 +72,20 @@ class CudaOracle:
         arithmetic = max(each for each, _ in ran)
         moved = [shadows() for _, shadows in ran] if arithmetic is Arithmetic.ROUNDS else []
         return {
-            name: expected_from_cuda(value, arithmetic, [outputs[name] for outputs in moved], self._flushed)
+            name: expected_from_cuda(
+                value, arithmetic, [outputs[name] for outputs in moved], self._flushed, self._is_ordered
+            )
             for name, value in self.outputs.items()
         }
+
+    @property
+    def _is_ordered(self) -> bool:
+        """True if the code under test adds in the order of the source, without loops and other threads."""
+        code = self.mine.code
+        if code.target not in TARGETS:
+            return False
+        kernels = (each.kernel for each in self.call.on(code).launch.sequence)
+        return not any(is_reordering(body.text) for each in kernels for body in function_bodies(code.listing, each))
 
     @property
     def _narrowing_to_nearest(self) -> ExecutableCode:

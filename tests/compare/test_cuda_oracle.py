@@ -14,14 +14,14 @@ MOVES, COMPARES, ROUNDS = Arithmetic
 K = furthest("f32")
 
 
-def judged(standard, got, arithmetic, *sides, kind=np.float32, beside=(0, 1)):
+def judged(standard, got, arithmetic, *sides, kind=np.float32, beside=(0, 1), **options):
     """Judge one element, given the runs of each side; the first run uses the code's own roundings.
 
     A second, correct element has the different runs ``beside``.
     """
     runs = [[np.array([value, beside[number > 0]], kind) for number, value in enumerate(side)] for side in sides]
     moved = [RoundingRuns(nearest, more) for nearest, *more in runs]
-    expected = expected_from_cuda(np.array([standard, beside[0]], kind), arithmetic, moved)
+    expected = expected_from_cuda(np.array([standard, beside[0]], kind), arithmetic, moved, **options)
     return compare(expected, np.array([got, beside[0]], kind), vendor="amd")
 
 
@@ -107,6 +107,13 @@ def test_overflow_to_infinity_or_nan_is_not_judged():
     assert not judged(1.0, np.nan, ROUNDS, [np.nan] * 9, **still).passed
 
 
+def test_infinity_is_not_nan_in_code_without_sums():
+    still = {"beside": (3, 3), "is_ordered": True}
+    assert judged(-np.inf, np.nan, ROUNDS, [np.nan] * 9, **still).kind == "nan"
+    assert judged(np.nan, np.inf, ROUNDS, [np.inf] * 9, **still).kind == "nan"
+    assert judged(np.nan, np.inf, ROUNDS, [np.inf, np.nan], **still).passed  # roundings produce both
+
+
 def test_rounded_value_allows_at_least_one_ulp():
     """tanh(20) is 1 in all runs; CUDA may return the next smaller number."""
     assert judged(1 - 2.0**-24, 1.0, ROUNDS, [1.0] * 9).passed
@@ -177,3 +184,12 @@ def test_same_values_compares_bits_except_nan():
     assert same_values(np.array([1, np.nan], np.float32), np.array([1, -np.nan], np.float32))
     assert not same_values(np.array([0.0]), np.array([-0.0]))
     assert same_values(np.array([3]), np.array([3])) and not same_values(np.array([3]), np.array([4]))
+
+
+@pytest.mark.parametrize(("inputs", "biased"), [(24, True), (12, False)])
+def test_differences_of_equal_inputs_count_once_for_the_direction(inputs, biased):
+    """Each element is one ULP below CUDA's value, which the bound allows."""
+    values = np.tile(np.arange(128, 128 + inputs), 4).astype(ml_dtypes.bfloat16)
+    below = (values.view(np.uint16) - 1).astype(np.uint16).view(ml_dtypes.bfloat16)
+    expected = expected_from_cuda(values, ROUNDS, [RoundingRuns(values, [below])])
+    assert compare(expected, below, vendor="amd").passed != biased

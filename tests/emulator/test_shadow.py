@@ -15,6 +15,7 @@ from parity.emulator.amdgpu.shadow import (
     classify_arithmetic,
     foreign_types,
     integer_divisions,
+    is_reordering,
     round_to_nearest,
 )
 from parity.model.dtypes import dtype
@@ -222,3 +223,21 @@ def test_types_that_ptx_lacks_round_to_nearest(session, code):
     listing = round_to_nearest(code.listing, "through_f32", ("f16",))
     (nearest, *runs), _ = shadows(session, replace(code, stored=listing, digest="other"), "through_f32", [1.0001, 0.3])
     assert (np.array(runs) == nearest).all()
+
+
+@pytest.mark.parametrize(
+    ("code", "reordering"),
+    [
+        (
+            "\tv_fma_f32 v0, v1, v2, v3\n\ts_cbranch_execz .LBB0_2\n\tv_add_f32 v0, v0, v1\n.LBB0_2:\n\ts_endpgm\n",
+            False,
+        ),
+        (".LBB0_1:\n\tv_add_f32 v0, v0, v1\n\ts_cbranch_scc1 .LBB0_1\n", True),
+        ("\tds_add_f32 v0, v1\n", True),
+        ("\tv_add_f32_dpp v0, v1, v0 row_shr:1 row_mask:0xf bank_mask:0xf\n", True),
+        ("\tv_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]\n", True),
+        ("\tglobal_atomic_add_f32 v0, v1, s[0:1]\n", True),
+    ],
+)
+def test_reordering_code_has_loops_or_exchanges_numbers(code, reordering):
+    assert is_reordering(code) == reordering

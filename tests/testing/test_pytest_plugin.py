@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
@@ -47,14 +48,33 @@ def project(tmp_path):
 
 @pytest.fixture
 def collected(project, pytester, monkeypatch):
-    """Return a function that runs pytest in this process, which is faster, for tests that end before a build."""
+    """Return a function that runs pytest in this process, which is faster, for tests that end before a build.
+
+    pytester would remove the modules that the run imports. Modules that stay would refer to them, and later tests in
+    this process would import them again and have two versions of their classes.
+    """
 
     def run(*arguments: str) -> tuple[int, str]:
         monkeypatch.chdir(project.folder)
-        done = pytester.runpytest_inprocess(*PLUGIN, "--parity", "--parity-target", "gfx1100", *arguments)
+        before = set(sys.modules)
+        with monkeypatch.context() as patch:
+            patch.setattr("_pytest.pytester.SysModulesSnapshot.restore", lambda snapshot: None)
+            done = pytester.runpytest_inprocess(*PLUGIN, "--parity", "--parity-target", "gfx1100", *arguments)
+        for name in sys.modules.keys() - before:
+            if str(project.folder) in str(getattr(sys.modules[name], "__file__", "")):
+                del sys.modules[name]
         return done.ret, f"{done.stdout}\n{done.stderr}"
 
     return run
+
+
+def test_run_in_this_process_keeps_its_modules(collected):
+    collected("--collect-only")
+    values = (
+        value for name in [*sys.modules] if name.startswith("parity") for value in vars(sys.modules[name]).values()
+    )
+    modules = {value for value in values if isinstance(value, ModuleType) and value.__name__.startswith("parity.")}
+    assert modules and not [each.__name__ for each in modules if sys.modules.get(each.__name__) is not each]
 
 
 def test_plugin_without_option_imports_and_collects_nothing(project):

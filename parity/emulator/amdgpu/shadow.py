@@ -167,6 +167,23 @@ _CONVERSION = re.compile(r"_cvt_(?:pk_|pkrtz_)?(f16_f32|f32_f64|f32_[iu]32)(?:_|
 """Conversions that round once, as documented."""
 
 
+_TOGETHER = re.compile(r"\b(?:ds_|\w*(?:atomic|mfma|wmma|dot\d|readlane|permlane))|_dpp\b|\b(?:quad_perm|row_\w+)")
+"""Matches instructions with which several threads may compute a sum, and sums of several products."""
+_BRANCH_OR_LABEL = re.compile(r"^(\.?\w+):|^\s+s_c?branch\w*\s+(\.?\w+)", re.MULTILINE)
+
+
+def is_reordering(code: str) -> bool:
+    """Return True if a kernel or function may add numbers in another order than the source: it has a loop, or threads
+    exchange numbers.
+    """
+    labels: set[str] = set()
+    for label, wanted in _BRANCH_OR_LABEL.findall(code):
+        if wanted in labels:
+            return True
+        labels |= {label} - {""}
+    return bool(_TOGETHER.search(code))
+
+
 def classify_arithmetic(code: str) -> Arithmetic:
     """Return what code does with floating-point numbers; ``code`` is the text of a kernel or of a function it calls.
 
