@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -11,6 +12,20 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+_WATCHER = """
+trap "" INT TERM
+while read -r sign group; do
+  case $sign in
+    +) groups="$groups $group"; eval "running_$group=1" ;;
+    -) eval "running_$group=" ;;
+  esac
+done
+for group in $groups; do
+  eval "[ -z \\"\\$running_$group\\" ]" || kill -s KILL -- "-$group"
+done
+"""
+"""A shell script that kills the process groups in its input which are still running when the input ends."""
+_watching = threading.Lock()
 _running: set[subprocess.Popen[str]] = set()
 _interrupted = threading.Event()
 
@@ -35,6 +50,7 @@ def run(
         ) as process,
     ):
         _running.add(process)
+        _watch("+", process.pid)
         try:
             if _interrupted.is_set():
                 _kill(process)
@@ -44,8 +60,24 @@ def run(
             raise
         finally:
             _running.discard(process)
+            _watch("-", process.pid)
         stderr.seek(0)
         return subprocess.CompletedProcess(words, process.returncode, stdout, stderr.read())
+
+
+@functools.cache
+def _watcher() -> subprocess.Popen[bytes]:
+    """Start a process that kills running process groups when this process ends, even by SIGKILL."""
+    return subprocess.Popen(
+        ["sh", "-c", _WATCHER], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0, start_new_session=True
+    )
+
+
+def _watch(sign: str, group: int) -> None:
+    with _watching, contextlib.suppress(OSError):  # without a watcher, compilers end by themselves
+        stream = _watcher().stdin
+        assert stream
+        stream.write(f"{sign} {group}\n".encode())
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """Child processes that an interrupt kills."""
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -25,4 +27,17 @@ def test_killed_ends_what_a_child_process_started(tmp_path):
     with subprocesses.killed():
         thread.join()
     while is_running(process):
+        time.sleep(0.01)
+
+
+def test_sigkill_ends_what_a_child_process_started(tmp_path):
+    file = tmp_path / "process"
+    script = f"sleep 600 & echo $! > {file}.new; mv {file}.new {file}; wait"
+    program = f"from parity.platform.subprocesses import run; run(['sh', '-c', {script!r}])"
+    with subprocess.Popen([sys.executable, "-c", program]) as parent:
+        while not file.exists():
+            assert parent.poll() is None
+            time.sleep(0.01)
+        parent.kill()
+    while is_running(file.read_text().strip()):
         time.sleep(0.01)
