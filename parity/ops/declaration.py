@@ -196,7 +196,7 @@ class Declaration:
 
     # Data --------------------------------------------------------------------------------------------------------
     indices: Mapping[str, Number[CaseView]] = field(default_factory=dict)
-    """Inputs that hold indices, with the number of valid positions.
+    """Inputs and updated tensors that hold indices, with the number of valid positions.
 
     The largest value of the type is valid only if the input's ``data`` include ``sentinel``. The stream ``offsets``
     holds row starts: ascending values from 0 to that number minus one.

@@ -274,17 +274,17 @@ def _buffer_name(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
 def _memory(op: Declaration, case: Case, view: CaseView) -> dict[str, Memory]:
     """The content of every buffer except ``info`` and workspace, by name; outputs last."""
     types, tensors = view.types, dict(case.tensors)
+    bounds = {name: view.number(rule, "indices") for name, rule in op.indices.items()}
     memory = {}
     for name, kind in op.inputs.items():
         if name in tensors and _buffer_name(op, name, case.flags) == name:
-            bound = view.number(op.indices[name], "indices") if name in op.indices else None
-            memory[name] = Memory(name, resolve_dtype(kind, types), tensors[name], bound)
+            memory[name] = Memory(name, resolve_dtype(kind, types), tensors[name], bounds.get(name))
     for name, kind in op.compared.items():
         source, tensor = name, tensors.get(name) or Tensor(contiguous(view.shapes[name]))
         if "in-place" in case.flags and op.in_place and name == op.result:
             source = op.in_place
             tensor = replace(tensors[source], layout=tensor.layout)
-        memory[name] = Memory(source, resolve_dtype(kind, types), tensor, writable=True)
+        memory[name] = Memory(source, resolve_dtype(kind, types), tensor, bounds.get(name), writable=True)
     return memory
 
 

@@ -69,7 +69,9 @@ def _check_types(op: Declaration) -> None:
     for name, kind in _field_types().items():
         if mismatch := _mismatch(getattr(op, name), kind, name):
             place, value, wanted = mismatch
-            raise _error(op, f"{place} is {value!r}, not {wanted}")
+            is_dims = place in ("grid", "block") and isinstance(value, list | tuple)
+            form = f'; write {place}="{", ".join(map(str, value))}"' if is_dims else ""
+            raise _error(op, f"{place} is {value!r}, not {wanted}{form}")
     for name in ("named", "bench"):
         for case in getattr(op, name):
             if not (isinstance(case.title, str) and isinstance(case.items, str)):
@@ -146,7 +148,8 @@ def _check_names(op: Declaration) -> None:
     streams = op.data.values() if isinstance(op.data, Mapping) else (op.data,)
     strides = op.strides if isinstance(op.strides, Mapping) else {op.result: op.strides or "any"}
     for what, names, known in (
-        ("input", (*op.optional, *op.indices, *(op.aliased or ()), *in_place, *in_symbols), op.inputs),
+        ("input", (*op.optional, *(op.aliased or ()), *in_place, *in_symbols), op.inputs),
+        ("tensor with indices", op.indices, op.filled),
         ("tensor with strides", strides, {**op.tensors, **op.compared}),
         ("strides", [each for each in strides.values() if isinstance(each, str)], STRIDES),
         ("tensor with data", op.data if isinstance(op.data, Mapping) else (), op.filled),
