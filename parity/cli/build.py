@@ -24,7 +24,7 @@ from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.terminal import build_progress, errors, output, print_json
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
-from parity.errors import MissingTool, UsageError, nearest, pluralize
+from parity.errors import MissingTool, UsageError, first_names, nearest, pluralize
 from parity.model.code_object import Kernel, plain, source_name, spelled, unqualified
 from parity.model.finding import Finding
 from parity.platform import serialization
@@ -178,6 +178,7 @@ def _remarks(built: Sequence[Built], kernels: Path, modules: Mapping[str, Path])
     yield from _left_out(built, kernels)
     yield from _libraries(built, kernels)
     yield from _switches(built)
+    yield from _one_sided(built)
     for module, whole in dict.fromkeys((one.module, one.part_of) for one in built if one.part_of):
         yield f"{module}: {os.path.relpath(whole)} includes it and was built instead", "yellow"
     for module, symbols in dict.fromkeys((one.module, one.entries) for one in built if one.guessed):
@@ -249,6 +250,21 @@ def _switches(built: Sequence[Built]) -> Iterator[Line]:
         why = switch.why or f"as {os.path.relpath(switch.file)}:{switch.line} has it{others}"
         explicit = f"to make this explicit: {switch.says}"
         yield f"{' '.join(dict.fromkeys(names))}: built with {switch.flag}, {why}; {explicit}", "yellow"
+
+
+def _one_sided(built: Sequence[Built]) -> Iterator[Line]:
+    """Yield the kernels of each module that only one side has, for example behind ``#ifdef USE_ROCM``."""
+    sides: dict[str, dict[str, set[str]]] = {}
+    for one in built:
+        if one.code_object:
+            names = {unqualified(source_name(symbol)) for symbol in one.code_object.kernels}
+            sides.setdefault(one.module, {}).setdefault(target(one.target).vendor, set()).update(names)
+    for module, found in sides.items():
+        for vendor, names in found.items():
+            others = set().union(*(each for other, each in found.items() if other != vendor))
+            if len(found) > 1 and (own := sorted(names - others)):
+                side = "AMD" if vendor == "amd" else "CUDA"
+                yield f"{module}: kernels that only {side}'s side has: {first_names(own, SHOWN_PIECES)}", "yellow"
 
 
 def _without_kernels(built: Sequence[Built], modules: Mapping[str, Path]) -> Iterator[Line]:

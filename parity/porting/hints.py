@@ -17,6 +17,7 @@ from parity.porting.errors import Remedies
 from parity.porting.includes import INCLUDE, found_in, searched
 from parity.porting.project import project_of
 from parity.porting.sources import Source
+from parity.porting.stubs import needed_for
 
 _LACKING = re.compile(
     r"undeclared|unknown type name|no template named|undefined template|file not found"
@@ -85,6 +86,7 @@ def remedies(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnosti
             found[match[1]] = (
                 _ambiguous_header(match[1], source)
                 or _submodule(error, source)
+                or _reference(match[1], source)
                 or project.behind_a_switch(match[1])
                 or _macro_itself(error, source.options.flags)
             )
@@ -94,6 +96,12 @@ def remedies(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnosti
             found[file] = project.without_a_switch(Path(file))
     advice = {name: hint.advice for name, hint in found.items() if hint.advice}
     return Remedies(advice, tuple(dict.fromkeys(name for hint in found.values() for name in hint.switches)))
+
+
+def _reference(name: str, source: Source) -> _Hint | None:
+    """Return the advice for a texture or surface reference, whose type nvcc 13 does not know."""
+    declared = re.compile(rf"\b(?:texture|surface)\s*<[^;{{}}]*>\s*{re.escape(name)}\b")
+    return _Hint(needed_for("texture")) if any(map(declared.search, source.files.values())) else None
 
 
 def switches_of_kernels(source: Source) -> tuple[str, ...]:
