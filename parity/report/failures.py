@@ -26,6 +26,8 @@ from parity.suite.options import DEFAULT_RUNNER, as_arguments
 SHOWN_PER_KERNEL = 2
 KERNELS_NAMED = 8
 """Kernels that did not compile to list by name."""
+_PLACE = re.compile(r"[\w./+-]+\.\w+:\d+")
+"""Matches a line of source in a reason."""
 MISFITS = ("missing kernel", "error", DECLARATION)
 CLASSES = {row["class"]: row for row in read_table(Path(__file__).with_name("classes.csv"))}
 """The ``meaning`` of each failure class, and the ``next`` step, with ``{explain}`` and others in place of commands."""
@@ -126,6 +128,20 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
             else:
                 chosen[same] = Failure((*chosen[same].records, record), chosen[same].more + more)
     return chosen
+
+
+def by_cause(failures: Iterable[Failure]) -> list[list[Failure]]:
+    """Group failures that probably have the same cause: one class at one line of source, on the same targets.
+
+    Failures without a line of source belong together if they have the same op.
+    """
+    causes: dict[tuple[object, ...], list[Failure]] = {}
+    for failure in failures:
+        record = failure.records[0]
+        place = _PLACE.search((record.minimal or record).verdict.detail)
+        cause = place[0] if place else record.op
+        causes.setdefault((failure_class(record), failure.targets, cause), []).append(failure)
+    return list(causes.values())
 
 
 def not_judged(records: Iterable[CaseRecord]) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from parity.cli import main
+from parity.cli.shared import terminal
 from parity.compilers.cuda_toolkit import nvcc
 from parity.errors import MissingTool
 
@@ -38,6 +40,7 @@ def parity(capfd, tmp_path, monkeypatch):
     """Return a function that runs the command line with a fresh output folder."""
     monkeypatch.chdir(ROOT)
     monkeypatch.delenv("PARITY_COMMAND", raising=False)
+    monkeypatch.setattr(terminal, "INTERVAL", threading.TIMEOUT_MAX)  # stderr does not depend on time
     monkeypatch.setenv("COLUMNS", "1000")  # tables are complete
 
     def call(*arguments):

@@ -15,7 +15,15 @@ from parity.engine.case_records import CaseRecord, CrossVendorComparison
 from parity.errors import UsageError
 from parity.op import Op
 from parity.report.excerpts import NO_SOURCES, SourceFolders
-from parity.report.failures import CLASSES, Failure, Reproduction, failure_text, failures_file, shown_failures
+from parity.report.failures import (
+    CLASSES,
+    Failure,
+    Reproduction,
+    by_cause,
+    failure_text,
+    failures_file,
+    shown_failures,
+)
 from parity.report.folder import output_folder
 from parity.suite.loading import Suite
 
@@ -261,3 +269,14 @@ def test_unwritable_output_folder_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="--output"), output_folder(tmp_path / "file" / "out"):
         pass
+
+
+def test_failures_at_one_line_of_source_have_one_cause():
+    def fault(kernel, line, target="gfx1100"):
+        detail = f"out-of-bounds read of 4 bytes in kernel {kernel!r} at src/m.cu:{line}, listing line 7"
+        verdict = Verdict(Status.FAIL, "out-of-bounds read", detail=detail)
+        return replace(RECORD, kernel=kernel, op=f"m.{kernel}", target=target, verdict=verdict)
+
+    records = [fault("a", 3), fault("b", 3), fault("c", 4), fault("d", 3, "gfx90a"), RECORD]
+    kernels = [[each.kernels for each in alike] for alike in by_cause(shown_failures(records))]
+    assert kernels == [[("a",), ("b",)], [("c",)], [("d",)], [("uexp_f32",)]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import os
 import re
 import subprocess
@@ -14,14 +15,14 @@ from typing import Any
 
 from parity.cli.shared.terminal import messages, output, print_json, warn
 from parity.engine.case_records import CaseRecord
-from parity.errors import NotAvailable, ParityError, UsageError, display_path, first_names
+from parity.errors import NotAvailable, ParityError, UsageError, display_path, first_names, pluralize
 from parity.platform.files import read_text
 from parity.platform.integrity import check_integrity
 from parity.platform.serialization import plain
 from parity.platform.signals import INTERRUPTED
 from parity.report.document import MatrixFile, document
 from parity.report.excerpts import SourceFolders
-from parity.report.failures import Reproduction, failure_text, shown_failures
+from parity.report.failures import Reproduction, by_cause, failure_text, shown_failures
 from parity.report.folder import PAGE, write_reports
 from parity.report.github import github_annotations
 from parity.report.history import add_summary, history_content, read_history, summarize_run
@@ -39,6 +40,8 @@ PIPED = 100
 
 _NAMED = 12
 """Missing kernels to list by name."""
+_MOST_LINES = 80
+"""Lines about failures to print. Reports have all failures."""
 
 
 def reproduction_command(arguments: argparse.Namespace) -> Reproduction:
@@ -104,7 +107,8 @@ def print_results(
         _print_json(matrix, records, reproduction)
         return
     console, width = output(), terminal_width() or PIPED
-    _print_failures(suite, records, reproduction, width)
+    most = math.inf if arguments.verbose > 1 else _MOST_LINES
+    _print_failures(suite, records, reproduction, width, most, arguments.output / "failures.txt")
     if arguments.verbose:
         console.print(terminal(matrix, full=arguments.verbose > 1, width=width))
     elif not arguments.quiet:
@@ -216,12 +220,22 @@ def outcome(
     return Outcome(error.exit_code if error else 0, error=error)
 
 
-def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction, width: int) -> None:
-    console, sources = output(), SourceFolders.of(suite)
-    for failure in shown_failures(records):
+def _print_failures(
+    suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction, width: int, most: float, details: Path
+) -> None:
+    """Print one failure of each cause in full, up to ``most`` lines, and say where the rest is."""
+    console, sources, printed = output(), SourceFolders.of(suite), 0
+    causes = by_cause(shown_failures(records))
+    for i, alike in enumerate(causes):
+        failure, *others = alike
         record, more = failure.records[0], failure.more
         declared = suite.op(record.op).declared
         text = failure_text(failure, reproduction, sources, display_path(declared), _guesses(declared), width)
+        if printed and printed + text.count("\n") > most:
+            kernels = {name for left in causes[i:] for each in left for name in each.kernels}
+            left = f"{pluralize(len(causes) - i, 'further cause')} of failures in {pluralize(len(kernels), 'kernel')}"
+            console.print(f"{left}: {details}, or -vv\n", style=FAILURE_STYLE)
+            break
         head, _, body = text.partition("\n")
         console.print(head, style="bold red")
         console.print(body)
@@ -229,7 +243,10 @@ def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: R
             console.print(
                 f"  and {more} more failing {'cases' if more > 1 else 'case'} of {record.kernel}", style="dim"
             )
+        if names := list(dict.fromkeys(name for each in others for name in each.kernels if name != record.kernel)):
+            console.print(f"  and {pluralize(len(names), 'kernel')} alike: {first_names(names, _NAMED)}", style="dim")
         console.print()
+        printed += text.count("\n") + 3
 
 
 def _guesses(declared: str) -> list[str]:

@@ -1,9 +1,10 @@
-"""Consoles and progress bars. Results go to stdout, messages to stderr; only terminals get colours and progress."""
+"""Consoles and progress bars. Results go to stdout, messages to stderr; only terminals get colours and bars."""
 
 from __future__ import annotations
 
 import io
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from parity.application.run import Prepared, Run
     from parity.build.result import Built
     from parity.engine.calls import Progress as Report
+
+
+INTERVAL = 10.0
+"""Seconds between the lines of a progress display outside of a terminal."""
 
 
 class _Console(Console):
@@ -72,12 +78,39 @@ def print_json(value: object) -> None:
     print(json_text(value, indent=1).decode())
 
 
+class _Bars(Progress):
+    """Prints a line after every ``INTERVAL`` seconds if stderr is not a terminal."""
+
+    def __init__(self, *columns: ProgressColumn, console: Console, shown: bool) -> None:
+        super().__init__(*columns, console=console, transient=True, disable=not (shown and console.is_terminal))
+        self._ended = threading.Event()
+        self._lines = threading.Thread(target=self._print, daemon=True) if shown and self.disable else None
+
+    def start(self) -> None:
+        super().start()
+        if self._lines:
+            self._lines.start()
+
+    def stop(self) -> None:
+        super().stop()
+        self._ended.set()
+        if self._lines:
+            self._lines.join()
+
+    def _print(self) -> None:
+        while not self._ended.wait(INTERVAL):
+            for task in self.tasks:
+                total = f" of {task.total:g}" if task.total else ""
+                text = f"{task.description} {task.completed:g}{total} {task.fields['note']}"
+                errors().print(f"parity: {text.rstrip()}")
+
+
 def progress(shown: bool = True) -> Progress:
-    """Return a progress display on stderr that disappears at the end; it shows nothing outside a terminal."""
+    """Return a progress display on stderr: bars that disappear at the end, or lines outside of a terminal."""
     console = Console(stderr=True)
     what, left, note = map(TextColumn, ("{task.description:<10}", "left", "{task.fields[note]}"))
     columns = (what, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), left, TimeRemainingColumn(), note)
-    return Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal))
+    return _Bars(*columns, console=console, shown=shown)
 
 
 @dataclass(frozen=True)
