@@ -8,11 +8,11 @@ AMD's results. In a project with settings, only missing case files are written. 
 from __future__ import annotations
 
 import argparse
-import functools
+import fnmatch
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -27,15 +27,15 @@ from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine.case_records import CaseRecord
 from parity.errors import MissingTool, NotAvailable, UsageError, display_path
-from parity.inference.case_file import case_file
+from parity.inference.case_file import case_file, is_inferred
 from parity.inference.host_launches import HostLaunch, HostTexts
-from parity.inference.prober import ProbedKernel, Prober
+from parity.inference.prober import ALWAYS_FAULTS, ProbedKernel, Prober
 from parity.inference.ptx_dataflow import Flow, flows
 from parity.inference.signature import Probe
 from parity.inference.skeleton import Skeleton, skeletons
 from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Structures
-from parity.model.code_object import CodeObject, source_name, spelled, unqualified
+from parity.model.code_object import CodeObject, Kernel, source_name, spelled, unqualified
 from parity.platform.files import CUDA_SUFFIXES, find_below, read_text
 from parity.platform.installation import NAME, install_command, origin
 from parity.porting import find_modules
@@ -52,6 +52,8 @@ CI_EXTRAS = "emulated,nvcc"
 """What a workflow installs with parity."""
 IGNORED = ("parity-out/", "__pycache__/")
 """Names that git ignores in a project."""
+NOTHING_DECLARED = 3
+"""The exit code if there are kernels and none is declared."""
 _TRY_AFTER = 30
 """Seconds after which new declarations are tried."""
 NEXT = (
@@ -64,7 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Write missing files. Existing files are never overwritten."""
     folder, config = arguments.folder, arguments.folder / CONFIG
     if read_settings(config) is not None:
-        return _complete(folder, config, arguments.ci)
+        return _complete(folder, config, arguments)
     written, declared = list[Path](), 0
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
     has_own = kernels.is_dir() and any(find_below(kernels, *CUDA_SUFFIXES, ".hip"))
@@ -77,14 +79,14 @@ def main(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"cannot write {config}: {error.strerror}; choose another folder") from error
     if has_own:  # after the settings, so that a repeated parity init continues after an interruption
-        written, declared = _write_cases(Project(kernels, cases))
+        written, declared = _write_cases(Project(kernels, cases), _Chosen(arguments.only), arguments.limit)
     console = output()
     for path in (*written, config, *_ci(folder, arguments.ci), *_ignore(folder)):
         console.print(f"wrote {path}")
     there = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
     steps = f"next: {there}parity {'build' if has_own else 'run'}"
     console.print(_next(cases, declared, there) if has_own and written else steps)
-    return 0
+    return 0 if declared or not (has_own and written) else NOTHING_DECLARED
 
 
 def _ci(folder: Path, name: str | None) -> list[Path]:
@@ -113,22 +115,24 @@ def _ignore(folder: Path) -> list[Path]:
     return [_write(path, before + end + "".join(f"{line}\n" for line in missing))]
 
 
-def _complete(folder: Path, config: Path, ci: str | None) -> int:
+def _complete(folder: Path, config: Path, arguments: argparse.Namespace) -> int:
     """Write the case files and the workflow that a project lacks. Its settings remain unchanged.
 
     Raises:
         UsageError: the project lacks nothing.
     """
     project = find_project(folder)
-    files, declared = _write_cases(project, quiet=True) if project.kernels.is_dir() else ([], 0)
-    written = [*files, *_ci(folder, ci)]
+    chosen = _Chosen(arguments.only)
+    has_kernels = project.kernels.is_dir()
+    files, declared = _write_cases(project, chosen, arguments.limit, quiet=True) if has_kernels else ([], 0)
+    written = [*files, *_ci(folder, arguments.ci)]
     if not written:
         raise UsageError(f"{config} has a [tool.parity] already: this is a project; see it with parity list")
     for path in (*written, *_ignore(folder)):
         output().print(f"wrote {path}")
     if files:
         output().print(_next(project.cases, declared))
-    return 0
+    return 0 if declared or not files else NOTHING_DECLARED
 
 
 def _next(cases: Path, declared: int, there: str = "") -> str:
@@ -140,52 +144,118 @@ def _next(cases: Path, declared: int, there: str = "") -> str:
     )
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """The modules and kernels to declare; without names, all of them."""
+
+    names: Collection[str]
+
+    def has_module(self, module: str) -> bool:
+        """Return True if the module, or a kernel of it, may be chosen."""
+        return not self.names or any(
+            "." not in name or fnmatch.fnmatchcase(each, name.rpartition(".")[0])
+            for name in self.names
+            for each in (module, _plain(module))
+        )
+
+    def has_kernel(self, module: str, symbol: str) -> bool:
+        """Return True if the kernel is chosen by its module, its name, or both."""
+        kernel = unqualified((spelled(symbol) or (symbol,))[0]).partition("<")[0]
+        known = (module, kernel, f"{module}.{kernel}", f"{_plain(module)}.{kernel}")
+        return not self.names or any(fnmatch.fnmatchcase(each, name) for each in known for name in self.names)
+
+
+@dataclass
+class _CaseFile:
+    """The ops to write to a file after the text ``before``."""
+
+    source: PurePath
+    before: str = ""
+    ops: list[Skeleton] = field(default_factory=list)
+
+
 @dataclass
 class _CaseFiles:
     """The case files that a command writes.
 
-    ``ops`` are the skeletons in each file, ``written`` the files in order. ``untried`` files have not been executed
-    yet. ``asked`` says why an op cannot be declared yet, by name.
+    ``files`` are the files in order. ``untried`` ops have not been executed yet. ``asked`` says why an op cannot be
+    declared yet, by name.
     """
 
     project: Project
-    ops: dict[Path, tuple[PurePath, list[Skeleton]]] = field(default_factory=dict)
-    written: list[Path] = field(default_factory=list)
-    untried: list[Path] = field(default_factory=list)
+    files: dict[Path, _CaseFile] = field(default_factory=dict)
+    untried: dict[str, tuple[_CaseFile, Skeleton]] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
     tried_at: float = field(default_factory=time.monotonic)
 
-    def add(self, path: Path, source: PurePath, ops: list[Skeleton], *, try_them: bool) -> None:
-        """Write a case file. Try the declarations after a while, so that an interruption leaves few untried."""
-        self.ops[path] = source, ops
-        self.written.append(_write(path, case_file(source, ops, {})))
-        self.untried += [path] * try_them
+    def add(self, path: Path, source: PurePath, op: Skeleton, *, try_it: bool) -> None:
+        """Add an op. Try the declarations after a while, so that an interruption leaves few untried."""
+        if path not in self.files:
+            self.files[path] = _CaseFile(source, read_text(path) if path.exists() else "")
+        self.files[path].ops.append(op)
+        if op.name and not op.question and try_it:
+            self.untried[op.name] = self.files[path], op
         if time.monotonic() - self.tried_at > _TRY_AFTER:
             self.settle(shown=False)
 
     def settle(self, *, shown: bool = True) -> None:
-        """Turn declarations that fail on CUDA's side into comments."""
-        self.asked |= _failures(self.project, self.untried, shown) if self.untried else {}
-        for path in self.untried:
-            _write(path, case_file(*self.ops[path], self.asked))
-        self.untried, self.tried_at = [], time.monotonic()
+        """Write the files. Declare ops that fail on CUDA's side from a single launch, or turn them into comments."""
+        self.write()
+        failed = self._failed(shown)
+        for name, (file, op) in self.untried.items():
+            if name in failed and op.again and not (again := op.again()).question:
+                file.ops[file.ops.index(op)] = again
+        self.write()
+        self.asked |= self._failed(shown) if failed else {}
+        self.write()
+        self.untried, self.tried_at = {}, time.monotonic()
+
+    def write(self) -> None:
+        """Write all files."""
+        for path, file in self.files.items():
+            _write(path, case_file(file.source, file.ops, self.asked, file.before))
+
+    def _failed(self, shown: bool) -> dict[str, str]:
+        """Execute the cases of a usual run on CUDA's side. Return why ops fail, by name."""
+        if not self.untried:
+            return {}
+        project = self.project
+        try:
+            suite = load_suite(project.kernels, project.cases, sides=project.sides)
+            chosen = select_columns([CUDA_SIDE], [CUDA_TARGET])
+        except (UsageError, NotAvailable):  # the files declare no op, or nothing can execute CUDA's side
+            return {}
+        entries = tuple(entry for entry in suite.entries if entry.op.name in self.untried)
+        rejected = "parity rejects the file that declares it: " + "; ".join(suite.problems)
+        failed = dict.fromkeys(self.untried.keys() - suite.ops.keys(), rejected)
+        run = Run(replace(suite, known=None), Selection(entries), chosen, Settings())
+        with run_progress(shown) as (report, _):
+            records = run.build().execute(report).records
+        return failed | {record.op: _reason(record) for record in records if record.verdict.failed}
 
     def summary(self) -> int:
-        """Report the ops that are comments. Return the number of declared ops."""
-        ops = [each for _, several in self.ops.values() for each in several if each.name]
+        """Report the ops that are comments, and those that always fault. Return the number of declared ops."""
+        ops = [each for file in self.files.values() for each in file.ops if each.name]
         left = [each.name for each in ops if each.question or each.name in self.asked]
+        for each in ops:
+            if each.question.startswith(ALWAYS_FAULTS):
+                _warn(f"{each.name}: {each.question}")
         if left:
             told = f"{len(ops) - len(left)} of {len(ops)} ops are declared"
             _warn(f"{told}; the others are comments that say what is to be completed: {', '.join(left)}")
         return len(ops) - len(left)
 
 
-def _write_cases(project: Project, *, quiet: bool = False) -> tuple[list[Path], int]:
-    """Write a case file for every module that compiles and does not have one.
+def _write_cases(project: Project, chosen: _Chosen, limit: float, *, quiet: bool = False) -> tuple[list[Path], int]:
+    """Write a case file for every module that compiles, or add the kernels that its file from parity init lacks.
 
     Returns the files and the number of ops that they declare.
+
+    Raises:
+        UsageError: a chosen name is neither a module nor a kernel.
     """
     modules = find_modules(project.kernels, ported=project.sides.ported)
+    modules = {name: path for name, path in modules.items() if chosen.has_module(name)}
     try:
         with build_progress(len(modules)) as done:
             built = build(
@@ -196,25 +266,44 @@ def _write_cases(project: Project, *, quiet: bool = False) -> tuple[list[Path], 
         _warn(f"no case files are written, because nothing can be compiled: {error}")
         return [], 0
     cuda, texts, files = _build_cuda(project, modules), HostTexts(project.kernels), _CaseFiles(project)
-    for one in _reported(built, files.written):
-        path = project.cases / (re.sub(r"\W+", "_", one.module) + ".py")
+    prober, met = Prober(limit), False
+    for one, note in _reported(built, files):
+        path = project.cases / f"{_plain(one.module)}.py"
         text = texts.whole(modules[one.module])
         if one.error or not one.code_object:
             _warn(f"{one.module} does not compile, so it has no case file; see parity build")
-        elif path.exists():
-            if not quiet:
-                _warn(f"{path} exists already and is not changed")
-        elif one.code_object.kernels:
-            source = modules[one.module].relative_to(project.kernels)
-            host = _HostCode(texts.launches(modules[one.module]), Structures(text))
-            files.add(path, source, _skeletons(source, one.code_object, cuda, host), try_them=cuda is not None)
-        elif "__global__" in text:
+            continue
+        source = modules[one.module].relative_to(project.kernels)
+        # A kernel of a source that this one includes is declared there.
+        others = texts.included_sources(modules[one.module])
+        elsewhere = {name for each in built if modules[each.module] in others for name in _kernels(each)}
+        kernels = [
+            each
+            for name, each in one.code_object.kernels.items()
+            if chosen.has_kernel(one.module, name) and name not in elsewhere
+        ]
+        met |= bool(kernels)
+        known = read_text(path) if path.exists() else ""
+        if "__global__" in text and not one.code_object.kernels:
             _warn(f"{one.module} does not contain a kernel when it is compiled here; see parity build")
+        if kernels and (not known or is_inferred(known)):
+            host = _HostCode(texts.launches(modules[one.module]), Structures(text))
+            for op in _skeletons(source, one.module, kernels, cuda, host, prober, known):
+                files.add(path, source, op, try_it=cuda is not None)
+                note(f"{one.module} {op.title}")
+        if known and path not in files.files and not quiet:
+            _warn(f"{path} exists already and is not changed")
+    if chosen.names and not met:
+        raise UsageError(f"--only {','.join(chosen.names)}: no module and no kernel of {project.kernels} has this name")
     files.settle()
-    return files.written, files.summary()
+    return [*files.files], files.summary()
 
 
-def _reported(built: Sequence[Built], written: Collection[Path]) -> Iterator[Built]:
+def _kernels(built: Built) -> Mapping[str, Kernel]:
+    return built.code_object.kernels if built.code_object else {}
+
+
+def _reported(built: Sequence[Built], files: _CaseFiles) -> Iterator[tuple[Built, Callable[[str], None]]]:
     """Yield the modules and display the progress. After an interruption, say how to continue."""
     i = 0
     try:
@@ -222,28 +311,13 @@ def _reported(built: Sequence[Built], written: Collection[Path]) -> Iterator[Bui
             for i, one in enumerate(built):
                 report("guessing", i, len(built))
                 note(one.module)
-                yield one
+                yield one, note
             i = len(built)
     finally:
         if i < len(built):
-            done = f"{len(written)} case files are written"
-            errors().print(f"parity: {done}; the same command continues with the remaining modules")
-
-
-def _failures(project: Project, written: Sequence[Path], shown: bool) -> dict[str, str]:
-    """Execute the cases of a usual run on CUDA's side. Return why ops fail, by name."""
-    try:
-        suite = load_suite(project.kernels, project.cases, sides=project.sides)
-        chosen = select_columns([CUDA_SIDE], [CUDA_TARGET])
-    except (UsageError, NotAvailable):  # the files declare no op, or nothing can execute CUDA's side
-        return {}
-    mine = {path.resolve() for path in written}
-    ops = {name for name, path in suite.case_files.items() if path in mine}
-    entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
-    run = Run(replace(suite, known=None), Selection(entries), chosen, Settings())
-    with run_progress(shown) as (report, _):
-        records = run.build().execute(report).records
-    return {record.op: _reason(record) for record in records if record.verdict.failed}
+            files.write()
+            done = f"{len(files.files)} case files are written"
+            errors().print(f"parity: {done}; the same command continues with the remaining kernels")
 
 
 def _reason(record: CaseRecord) -> str:
@@ -273,26 +347,31 @@ class _HostCode:
 
 
 def _skeletons(
-    source: PurePath, code: CodeObject, built: Mapping[str, Built] | None, host: _HostCode
-) -> list[Skeleton]:
-    """Return the ops of a module, from PTX and launches of CUDA's side if it compiles."""
-    kernels = code.kernels.values()
+    source: PurePath,
+    module: str,
+    kernels: Sequence[Kernel],
+    built: Mapping[str, Built] | None,
+    host: _HostCode,
+    prober: Prober,
+    known: str,
+) -> Iterator[Skeleton]:
+    """Return the ops of a module's kernels, from PTX and launches of CUDA's side if it compiles."""
     if built is None:
-        return skeletons(source, code.module, kernels, structures=host.structures, launches=host.launches)
-    side = built.get(code.module)
+        return skeletons(source, module, kernels, structures=host.structures, launches=host.launches, known=known)
+    side = built.get(module)
     cuda = side.code_object if side else None
     seen = flows(cuda.listing) if cuda else {}
     found, probes = {}, dict[str, Probe]()
-    for symbol in code.kernels:
+    for symbol in (each.name for each in kernels):
         probes[symbol] = partial(_not_probed, side)
         other = cuda.symbol((spelled(symbol) or (symbol,))[-1]) if cuda else symbol
         if cuda and other in seen:
             found[symbol] = seen[other]
-            probes[symbol] = partial(_probe, cuda, other, host.launches)
-    return skeletons(source, code.module, kernels, found, probes, host.structures, host.launches)
+            probes[symbol] = partial(_probe, prober, cuda, other, host.launches)
+    return skeletons(source, module, kernels, found, probes, host.structures, host.launches, known)
 
 
-def _not_probed(built: Built | None, args: Sequence[KernelArgument], flow: Flow | None) -> str:
+def _not_probed(built: Built | None, args: Sequence[KernelArgument], flow: Flow | None, single: bool) -> str:
     """Return why a kernel was not executed."""
     if built is None or built.error is None:
         return "CUDA's side has no kernel of this name, so nothing was executed"
@@ -301,18 +380,22 @@ def _not_probed(built: Built | None, args: Sequence[KernelArgument], flow: Flow 
 
 
 def _probe(
+    prober: Prober,
     cuda: CodeObject,
     symbol: str,
     launches: Mapping[str, Sequence[HostLaunch]],
     args: Sequence[KernelArgument],
     flow: Flow | None,
+    single: bool,
 ) -> InferredSpec | str:
     assert flow
-    host = launches.get(unqualified(source_name(symbol)), ())
-    return _prober().probe(ProbedKernel(cuda, symbol, args, flow, host))
+    kernel = ProbedKernel(cuda, symbol, args, flow, launches.get(unqualified(source_name(symbol)), ()))
+    return prober.measure(kernel) or "no single launch shows it" if single else prober.probe(kernel)
 
 
-_prober = functools.cache(Prober)
+def _plain(module: str) -> str:
+    """Return the name of a module in the names of its ops."""
+    return re.sub(r"\W+", "_", module)
 
 
 def _copy(name: str, folder: Path) -> Path:

@@ -27,6 +27,7 @@ _DRAWN = (1, 2, 3, 7, 33, 300)
 _SQUARE_CHOICES, _LARGE_CHOICES = (1, 2, 3, 7, 33, 64), (1, 2, 3, 7)
 """Choices for names whose work grows with their square, or that have a large factor."""
 _BOOLEANS, _SMALL, _MASK_CHOICES = (0, 1), (1, 2, 7), (0, 1, 2)
+_SMALL_DATA = ("0..3",)
 _POSITIONS = ("index", "ramp", "repeat")
 """Data streams for tensors whose elements are positions."""
 _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
@@ -60,6 +61,8 @@ def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool) -> D
         kind = kinds[each.name]
         if each.is_pointer:
             words.append(each.name)
+        elif each.is_empty:
+            words.append(_empty(each))
         elif each.name in ("num_dims", "numel"):
             words.append(f"{each.name}:{'u64' if each.size == 8 else 'i32'}")
         elif _COUNT_NAME.fullmatch(each.name) and _is_integer(kind):
@@ -188,6 +191,8 @@ def _word(each: Parameter, facts: _Facts) -> tuple[str, str]:
         kind = each.dtype or kind
     if each.is_pointer:
         return each.name, ""
+    if each.is_empty:
+        return _empty(each), ""
     if formula := spec.distances.get(name) or spec.made.get(name):
         return f"{name}:{each.dtype or kind}={formula}", ""
     if name in facts.drawn:
@@ -213,7 +218,7 @@ def _conditions(facts: _Facts) -> tuple[tuple[str, ...], dict[str, Literal]]:
         where += (f"{count} <= {most}",)
         if count.isidentifier() and most not in facts.determined - {f"{name}_range"} and most != count:
             choices[most] = (count, f"{count}+1", f"2*{count}")
-    return where, choices
+    return tuple(dict.fromkeys(where)), choices
 
 
 def _indices(spec: InferredSpec) -> dict[str, Literal]:
@@ -231,6 +236,7 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     for each in one.args:
         if each.is_bool and each.is_pointer and each.name in facts.filled:
             data[each.name] = ("0..1",)
+    data |= dict.fromkeys(sorted(spec.small), _SMALL_DATA)
     data |= dict.fromkeys(spec.indices, _POSITIONS) | dict.fromkeys(spec.distinct, _ROLE_DATA["order"])
     return data | {name: _ROLE_DATA[role.use] for name, role in spec.roles.items()}
 
@@ -250,6 +256,11 @@ def _host_block(one: Signature) -> Literal:
         if len(sizes) == len(launch.block):
             return sizes[0] if len(sizes) == 1 else ", ".join(map(str, sizes))
     return min(256, math.prod(one.flow.threads)) if one.flow and one.flow.threads else 256
+
+
+def _empty(parameter: Parameter) -> str:
+    """Return the word of a structure without fields, such as a functor."""
+    return f"{safe_name(parameter.name)}:u8=0"
 
 
 def _is_integer(kind: str) -> bool:

@@ -14,19 +14,28 @@ from parity.inference.skeleton import Skeleton
 
 _WIDTH = 120
 _LONG_TEXT, _TEXT_WIDTH, _MAPPING_WIDTH = 80, 100, 110
+_WRITTEN = "Written by parity init."
 _COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."
 
 
-def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str]) -> str:
-    """Return the text of a case file.
+def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str], before: str = "") -> str:
+    """Return the text of a case file, or the text ``before`` with further ops.
 
     Args:
+        before: The text to add ops to.
         source: The source of the kernels.
         ops: The ops of the file.
         asked: Why ops cannot be declared yet, by name. These ops become comments.
     """
     texts = [_text(op, asked.get(op.name, op.question)) for op in ops]
+    if before:
+        return "\n\n".join((before.rstrip("\n"), *texts)) + "\n"
     return _template("case_file.py.j2").render(source=source, texts=texts)
+
+
+def is_inferred(text: str) -> bool:
+    """Return True if parity init wrote this case file."""
+    return _WRITTEN in text.partition("\n")[0]
 
 
 def literal(value: Literal) -> str:
@@ -59,6 +68,9 @@ def _source(keyword: Keyword) -> str:
     value, note = keyword.value, f"  # {keyword.note}" if keyword.note else ""
     name = f"    {keyword.name}="
     line = f"{name}{literal(value)},{note}"
+    if isinstance(value, Mapping) and any(isinstance(each, str) and " " in each for each in value.values()):
+        items = "".join(f"{_item(key, each)}\n" for key, each in value.items())
+        return f"{name}{{{note}\n{items}    }}," if len(line) > _WIDTH else line
     if isinstance(value, Mapping) and len(line) > _WIDTH:
         parts = _split(f"{literal(value)[1:-1]},", _MAPPING_WIDTH)
         return "\n".join((f"{name}{{{note}", *(f"        {part}" for part in parts), "    },"))
@@ -66,6 +78,16 @@ def _source(keyword: Keyword) -> str:
         *parts, last = _split(value, _TEXT_WIDTH)
         return "\n".join((f"{name}({note}", *(f'        "{part} "' for part in parts), f'        "{last}"', "    ),"))
     return line
+
+
+def _item(key: str, value: Literal) -> str:
+    """Return the lines of an item of a mapping. Texts with blanks may be long."""
+    line = f'        "{key}": {literal(value)},'
+    if len(line) <= _WIDTH or not isinstance(value, str):
+        return line
+    *parts, last = _split(value, _TEXT_WIDTH)
+    lines = [*(f'            "{part} "' for part in parts), f'            "{last}"']
+    return "\n".join((f'        "{key}": (', *lines, "        ),"))
 
 
 def _split(text: str, width: int) -> list[str]:

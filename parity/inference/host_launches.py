@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 
 from parity.inference.host_formulas import CAST, OPERATORS, Formulas, HostValues, parsed_arithmetic
 from parity.inference.structures import SIZES
-from parity.platform.files import find_below, read_text
+from parity.platform.files import find_below, read_content
 from parity.porting import descendants, included, parse, source_of
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
@@ -73,7 +73,7 @@ class HostTexts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         # Some formatters write << <grid, block>> >.
-        self._texts = {path: _APART.sub(_joined, read_text(path)) for path in find_below(folder, *_SUFFIXES)}
+        self._texts = {path: _APART.sub(_joined, _text(path)) for path in find_below(folder, *_SUFFIXES)}
         self._named: dict[str, list[Path]] = {}
         for path in self._texts:
             self._named.setdefault(path.name, []).append(path)
@@ -105,6 +105,10 @@ class HostTexts:
 
         found = host_launches(self.whole(path), others)
         return {name: tuple(map(placed, launches)) for name, launches in found.items()}
+
+    def included_sources(self, path: Path) -> frozenset[Path]:
+        """Return the sources with kernels that a file includes, directly or through headers."""
+        return frozenset(each for each in self._files(path)[1:] if each.suffix == ".cu")
 
     def whole(self, path: Path) -> str:
         """Return the text of a file, followed by the headers of the project that it includes."""
@@ -147,6 +151,11 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
             HostLaunch(bare, template, block, shared, written, at, grid=formulas.grid, arguments=formulas.arguments)
         )
     return {name: tuple(launches) for name, launches in found.items()}
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file. Old sources may have comments in another encoding than UTF-8."""
+    return read_content(path).decode(errors="replace")
 
 
 def _nearest(path: Path, others: Sequence[Path]) -> list[Path]:

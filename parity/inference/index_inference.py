@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from parity.dsl.expression import Scope, expression
+from parity.errors import UsageError
 from parity.inference.conditions import Condition, numbers_for
 from parity.inference.experiment import GRID_DEFAULTS, Experiment
 from parity.inference.probe_launches import InputFill, Observation
@@ -69,7 +70,7 @@ def with_indices(experiment: Experiment, spec: InferredSpec, condition: Conditio
 
 
 def with_positive_numbers(experiment: Experiment, spec: InferredSpec, condition: Condition) -> InferredSpec:
-    """Add the condition that a number is positive if a kernel accesses memory out of bounds when it is 0."""
+    """Add the condition that a number is positive if a kernel writes, or leaves its tensors, when it is 0."""
     experiment = replace(experiment, threads=condition.block)
     block = triple(spec.block)
     usual = {**GRID_DEFAULTS, **numbers_for(condition, experiment.numbers, block)[0]}
@@ -78,16 +79,26 @@ def with_positive_numbers(experiment: Experiment, spec: InferredSpec, condition:
     positive = list[str]()
     for name in sorted(spec.names & {*experiment.numbers}):
         scope = {**usual, name: 0}
-        grid = grid_for(spec.grid, scope)
-        excluded = not all(each(Scope(scope)) for each in conditions if each.names <= {*scope})
-        if excluded or min([*grid, *experiment.made_numbers(scope).values()]) < 1:
+        try:
+            grid = grid_for(spec.grid, scope)
+            excluded = not all(each(Scope(scope)) for each in conditions if each.names <= {*scope})
+            least = min([*grid, *experiment.made_numbers(scope).values()])
+        except UsageError:  # the host divides by it
+            positive.insert(0, f"{name} > 0")
+            continue
+        if excluded or least < 1:
             continue
         observed = experiment.observe(scope, grid, block, shared)
         sizes = {
             tensor: expression("*".join(f"({dim})" for dim in dims.split())) for tensor, dims in spec.shapes.items()
         }
         known = {tensor: size(Scope(scope)) for tensor, size in sizes.items() if size.names <= {*scope}}
-        if observed is None or any(observed[each].end > size for each, size in known.items() if each in observed):
+        # What a kernel writes without elements may come from registers or shared memory that nothing sets.
+        if (
+            observed is None
+            or any(each.written for each in observed.values())
+            or any(observed[each].end > size for each, size in known.items() if each in observed)
+        ):
             positive.insert(0, f"{name} > 0")
     return replace(spec, where=tuple(dict.fromkeys((*positive, *spec.where))))
 

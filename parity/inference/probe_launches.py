@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,8 +22,10 @@ _MOST_TRACED = 15 << 20
 """Bytes that the emulator traces at most."""
 BUDGET = 3_000_000
 """Instructions of a launch."""
+LARGE_BUDGET = 60_000_000
+"""Instructions of a launch that is one of few."""
 _MOST_INSTRUCTIONS, _MOST_LAUNCHES = 20_000_000, 800
-"""Instructions and launches of a kernel, after which probing gives up."""
+"""Instructions and launches of a kernel, after which probing gives up. A larger budget allows as many more."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +88,21 @@ class ProbeLimit(Exception):
 class ProbeLaunches:
     """Runs the launches of one kernel, each configuration once.
 
-    ``share`` divides the usual limits. ``fault`` describes the first launch that failed, ``cost`` is the number of
-    instructions of the last launch.
+    ``device`` executes at most ``budget`` instructions per launch, ``share`` divides the usual limits, and no launch
+    begins after ``deadline`` (``time.monotonic``). ``fault`` describes the first launch that failed, ``cost`` is the
+    number of instructions of the last launch. ``before`` is True as long as every launch ends with an access before the
+    begin of a buffer.
     """
 
     def __init__(
-        self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int
-    ) -> None:
+        self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int,
+        deadline: float = math.inf, budget: int = BUDGET,
+    ) -> None:  # fmt: skip
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
-        self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share
-        self.fault, self.cost = "", 0
+        self._budget = budget
+        self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share * (budget // BUDGET)
+        self._deadline = deadline
+        self.fault, self.cost, self.before = "", 0, True
         self._size, self._places = 0, dict[str, Allocation]()
         self._contents = dict[str, object]()
         self._observed: dict[object, Observation | None] = {}
@@ -117,9 +126,11 @@ class ProbeLaunches:
             for size in sizes:
                 try:
                     self._observed[key] = self._launch(config, size)
+                    self.before = False
                     break
                 except MemoryFault as fault:
                     self.fault = self.fault or str(fault).splitlines()[0]
+                    self.before &= fault.buffer in self._places and fault.offset < 0
                     if fault.buffer not in self._places or not size <= fault.offset < sizes[-1]:
                         break  # larger allocations would not help
         return self._observed[key]
@@ -130,6 +141,8 @@ class ProbeLaunches:
         Raises:
             MemoryFault: the allocations are too small.
         """
+        if time.monotonic() > self._deadline:
+            raise ProbeLimit("the time limit (--limit) ended its inference")
         if not self._launches or self._instructions < 0:
             raise ProbeLimit
         self._launches -= 1
@@ -145,7 +158,7 @@ class ProbeLaunches:
         except (UnknownInstruction, UnsupportedFeature) as error:
             raise ProbeLimit(str(error).splitlines()[0]) from error
         except InstructionBudgetExceeded:
-            self._instructions -= BUDGET
+            self._instructions -= self._budget
             return None
         except MemoryFault:
             raise

@@ -15,11 +15,15 @@ The steps are functions from an immutable ``Experiment`` and a specification to 
 
 from __future__ import annotations
 
+import itertools
+import math
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from parity.emulator.ptx.device import PtxDevice
+from parity.errors import UsageError
 from parity.inference.conditions import Condition, likely_blocks
 from parity.inference.experiment import Experiment, ProbeLog
 from parity.inference.grid_inference import candidate_specs, hinted_spec
@@ -27,7 +31,8 @@ from parity.inference.host_launches import HostLaunch
 from parity.inference.hypotheses import candidate_conditions, is_plausible, with_roles, with_strides
 from parity.inference.index_inference import with_indices, with_positive_numbers
 from parity.inference.launch_hints import launch_hints
-from parity.inference.probe_launches import BUDGET, ProbeLaunches, ProbeLimit
+from parity.inference.measured import measured_spec
+from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, ProbeLaunches, ProbeLimit
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import InferredSpec, KernelArgument, Triple
 from parity.model.code_object import CodeObject, source_name
@@ -35,6 +40,14 @@ from parity.platform.cache import Cache, default_root
 
 _SHARE, _FAILURES = 4, 2
 """Divisor of the usual limits for each hint, and for a kernel after this number of similar kernels failed."""
+
+
+ALWAYS_FAULTS = "every launch accesses memory before a buffer"
+"""The begin of the reason of a kernel that is wrong, whatever the host passes."""
+_BLOCKS = 3
+"""Blocks to measure a kernel with."""
+_UNEXPLAINED = 3
+"""Integers that nothing depends on, from which on too little is known of a kernel to declare it."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +67,18 @@ class ProbedKernel:
 
 
 class Prober:
-    """Infers specifications of kernels on an emulated device."""
+    """Infers specifications of kernels on an emulated device. ``limit`` is the time for each kernel in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: float = math.inf) -> None:
+        self._limit = limit
+        self._deadline = math.inf
         self._hints: dict[object, tuple[Triple, Condition]] = {}
         self._failures = Counter[object]()
         self._results: dict[object, InferredSpec | str] = {}
-        self._device = PtxDevice(traced=True, instruction_budget=BUDGET, cache=Cache(default_root() / "emulator"))
+        cache = Cache(default_root() / "emulator")
+        self._devices = {
+            budget: PtxDevice(traced=True, instruction_budget=budget, cache=cache) for budget in (BUDGET, LARGE_BUDGET)
+        }
 
     def probe(self, kernel: ProbedKernel) -> InferredSpec | str:
         """Return what launches show of a kernel with the first likely block that works, or why they show nothing.
@@ -70,11 +88,21 @@ class Prober:
         geometries = tuple(
             (each.template, each.block, each.shared, each.grid, each.arguments) for each in kernel.launches
         )
-        own, _, *texts = self._device.parts(kernel.code, kernel.symbol)  # the rest of the module does not matter
+        own, _, *texts = self._devices[BUDGET].parts(
+            kernel.code, kernel.symbol
+        )  # the rest of the module does not matter
         key = own, *texts, tuple(kernel.args), geometries
         if key not in self._results:
-            self._results[key] = self._hinted(kernel) or self._searched(kernel)
+            self._deadline = time.monotonic() + self._limit / 2  # the rest is for a single launch
+            found = self._hinted(kernel) or self._searched(kernel)
+            self._results[key] = found if _is_explained(kernel, found) else self.measure(kernel) or found
         return self._results[key]
+
+    def measure(self, kernel: ProbedKernel) -> InferredSpec | None:
+        """Return the specification of a single launch, for a kernel without an explanation."""
+        self._deadline = time.monotonic() + self._limit / 2
+        blocks = [*itertools.islice(likely_blocks(kernel.name, kernel.launches, kernel.flow), _BLOCKS)]
+        return measured_spec(self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET), blocks, kernel.launches)
 
     def _hinted(self, kernel: ProbedKernel) -> InferredSpec | None:
         """Return the specification for the grid of a launch in host code, if it explains all accesses."""
@@ -89,7 +117,7 @@ class Prober:
                     found = with_indices(experiment, spec, condition) if spec else None
                     if found and not found.loose:
                         return with_positive_numbers(experiment, found, condition)
-            except ProbeLimit:
+            except (ProbeLimit, UsageError):  # the latter: a formula of the host divides by zero
                 pass
         return None
 
@@ -114,7 +142,7 @@ class Prober:
                             self._hints[similar] = block, condition
                             return with_positive_numbers(experiment, spec, condition)
                         if spec and (not spec.roles or condition == Condition()):
-                            found = found or spec
+                            found = found or with_positive_numbers(experiment, spec, condition)
                 if found:
                     break
         except ProbeLimit as error:
@@ -122,20 +150,34 @@ class Prober:
         self._failures[similar] += not found
         return found or limit or _reason(experiment)
 
-    def _experiment(self, kernel: ProbedKernel, made: Mapping[str, str], *, share: int) -> Experiment:
+    def _experiment(
+        self, kernel: ProbedKernel, made: Mapping[str, str], *, share: int, budget: int = BUDGET
+    ) -> Experiment:
         numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in made)
-        launches = ProbeLaunches(self._device, kernel.code, kernel.symbol, kernel.args, share)
+        launches = ProbeLaunches(
+            self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget
+        )
         return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made)
+
+
+def _is_explained(kernel: ProbedKernel, found: InferredSpec | str) -> bool:
+    """Return False without a specification, or if it says nothing about several numbers."""
+    if isinstance(found, str):
+        return False
+    known = {*found.names, *found.distances, *found.made}
+    return sum(each.is_whole and each.name not in known for each in kernel.args) < _UNEXPLAINED
 
 
 def _reason(experiment: Experiment) -> str:
     """Return what launches do not show."""
     launches, log = experiment.launches, experiment.log
     if not launches.succeeded:
+        if launches.fault and launches.before:
+            return f"{ALWAYS_FAULTS}: {launches.fault}"
         return f"no launch of it succeeds: {launches.fault}" if launches.fault else "no launch of it comes to an end"
     if log.unexplained:
         verb = "are" if len(log.unexplained) > 1 else "is"
-        return f"launches do not tell how large {_listed(log.unexplained)} {verb}"
+        return f"the number of elements of {_listed(log.unexplained)} {verb} missing: no formula explains it"
     if log.unreached:
         return f"no launch comes to what is behind {_listed(log.unreached)}"
     return "launches do not tell its shapes and its grid"

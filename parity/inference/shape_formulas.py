@@ -165,10 +165,13 @@ def _pitched_rows(reached: _Reached) -> Iterator[Fit]:
 
 
 def _parts(reached: _Reached) -> Iterator[Fit]:
-    """``rows ceil(n/256)``: an element for each warp, or each block, of a dim."""
+    """``rows ceil(n/256)``: an element for each warp, or each block, of a dim. Or a dim padded to whole blocks."""
     units = dict.fromkeys(size for size in (32, math.prod(reached.block), *reached.block) if size > 1)
     for unit, name in itertools.product(units, reached.names):
         parts = [-(-scope[name] // unit) for scope in reached.scopes]
+        for lanes in (1, 2, 3, 4) if max(parts) > 1 else ():
+            if [lanes * unit * part for part in parts] == reached.ends:
+                yield Fit((f"{lanes * unit}*ceil({name}/{unit})",))
         for size in range(3 if max(parts) > 1 else 0):
             for chosen in itertools.combinations([other for other in reached.names if other != name], size):
                 products = [math.prod(scope[other] for other in chosen) for scope in reached.scopes]

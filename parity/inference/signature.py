@@ -14,18 +14,23 @@ from parity.inference.structures import Field, Structures
 from parity.model.code_object import Argument, Kernel, spelled
 from parity.model.dtypes import NUMBERS
 
-Probe = Callable[[Sequence[KernelArgument], Flow | None], InferredSpec | str]
-"""Launches a kernel and returns what that shows of its arguments, or why it shows nothing."""
+Probe = Callable[[Sequence[KernelArgument], Flow | None, bool], InferredSpec | str]
+"""Launches a kernel and returns what that shows of its arguments, or why it shows nothing.
+
+The last argument asks for the specification of a single launch.
+"""
 
 _C_TYPES: Mapping[str, str] = {
     "float": "f32", "double": "f64", "__half": "f16", "half": "f16", "_Float16": "f16", "c10::Half": "f16",
     "c10::BFloat16": "bf16", "__hip_bfloat16": "bf16", "hip_bfloat16": "bf16", "bool": "u8", "signed char": "i8",
-    "unsigned char": "u8", "short": "i16", "int": "i32", "unsigned int": "u32", "long": "i64", "long long": "i64",
-    "unsigned long": "u64", "unsigned long long": "u64",
+    "unsigned char": "u8", "short": "i16",
+    "unsigned short": "i16", "int": "i32", "unsigned int": "u32", "long": "i64", "long long": "i64",
+    "unsigned long": "u64", "unsigned long long": "u64", "__nv_bfloat16": "bf16",
+    "__nv_fp8_e4m3": "f8_e4m3", "__hip_fp8_e4m3": "f8_e4m3", "__hip_fp8_e4m3_fnuz": "f8_e4m3",
 }  # fmt: skip
 """The dtype of a C type, as a demangler spells it."""
 _VECTORS: Mapping[str, str] = {
-    **_C_TYPES, "char": "i8", "uchar": "u8", "uint": "u32", "longlong": "i64", "ulonglong": "u64",
+    **_C_TYPES, "char": "i8", "ushort": "i16", "uchar": "u8", "uint": "u32", "longlong": "i64", "ulonglong": "u64",
 }  # fmt: skip
 """The dtype of a vector's elements, by its name without the number: ``float`` for ``float4``."""
 
@@ -50,7 +55,8 @@ class Parameter:
     """A parameter of a kernel. For C linkage without PTX, ``dtype`` is empty and ``is_written`` is None.
 
     ``is_input`` is None without PTX. ``lanes`` is the number of elements per access, ``is_vector`` is True for vector
-    types. ``key`` is the position, and the byte offset for a field of the structure ``inside``.
+    types, and ``is_empty`` for a structure without fields. ``key`` is the position, and the byte offset for a field of
+    the structure ``inside``.
     """
 
     name: str
@@ -62,6 +68,7 @@ class Parameter:
     lanes: int = 1
     is_vector: bool = False
     is_bool: bool = False
+    is_empty: bool = False
     key: tuple[int, int] = (0, 0)
     inside: str = ""
 
@@ -101,7 +108,8 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
         while len(types) < len(_VARIABLES) and (match := _ENDING.fullmatch(pattern)):
             pattern, types = match[1], [match[2], *types]
         pattern += "".join(f"_{{{variable}}}" for variable in type_variables(len(types)))
-    declared = _types_of(names[1]) if len(names) > 1 else []
+    from_source = structures.parameters(kernel.name) if structures else []
+    declared = _types_of(names[1]) if len(names) > 1 else from_source
     args, structs = list[Parameter](), dict[str, int]()
     for i, argument in enumerate(kernel.args):
         c_type = declared[i] if len(declared) == len(kernel.args) else ""
@@ -115,10 +123,12 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
             dtype, lanes = _dtype(each.c_type)
             if not dtype and structures and "*" in each.c_type:  # a structure with a single type is a tensor of it
                 dtype, _ = _dtype(structures.element(_bare(each.c_type)))
-            is_bool = _bare(each.c_type) == "bool"
+            bare = _bare(each.c_type)
+            is_empty = each.size == 1 and bare not in ("", "bool", "char", *_C_TYPES) and not is_pointer
+            is_empty &= not (structures and structures.fields(bare, 1))
             parameter = Parameter(
-                each.name, dtype, each.size, is_pointer or "*" in each.c_type, is_written, None, lanes, lanes > 1,
-                is_bool, (i, each.offset), inside,
+                each.name, "u8" if is_empty else dtype, each.size, is_pointer or "*" in each.c_type, is_written, None,
+                lanes, lanes > 1, bare == "bool", is_empty, (i, each.offset), inside,
             )  # fmt: skip
             args.append(_seen(parameter, flow, len(kernel.args), each.c_type))
     twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}
@@ -166,8 +176,14 @@ def _name(argument: Argument, i: int) -> str:
 
 def _types_of(signature: str) -> list[str]:
     """Return the types of the parameters in a demangled signature."""
-    inside = signature[signature.rindex("(") + 1 : -1]
-    return [part.strip() for part in inside.split(",")] if "<" not in inside else []
+    parts, depth = [""], 0
+    for letter in signature[signature.rindex("(") + 1 : -1]:
+        depth += (letter == "<") - (letter == ">")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
 
 
 def _bare(c_type: str) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import PurePath
+from typing import Any, cast
 
-from parity.inference.call import DeclaredCall, guessed_call, inferred_call, is_idle, safe_name
+from parity.errors import ParityError
+from parity.inference.call import DeclaredCall, guessed_call, inferred_call, safe_name
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal
 from parity.inference.ptx_dataflow import Flow
@@ -22,11 +25,10 @@ from parity.inference.spec import GRID_EXTENTS, InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
+from parity.op import Op
 
 _OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
 _REAL_NAME = re.compile(r".*(alpha|beta|eps|epsilon|scale|mul|add|lr|factor|slope|value|min|max).*", re.IGNORECASE)
-_UNEXPLAINED = 3
-"""Integers that nothing depends on, from which on too little is known of a kernel to declare it."""
 _NO_OUTPUT = "it has no output that it is given, so nothing can be compared"
 _NOTHING_WRITTEN = "it writes to nothing that it is given, so nothing can be compared"
 _GUESSED_ROLE = "a guess: written; updates= are read as well"
@@ -44,6 +46,7 @@ class Skeleton:
         omitted: Why there is nothing to declare.
         question: What could not be inferred.
         launched: Where and how host code launches the kernel.
+        again: Declares the kernel from a single launch, if this declaration fails.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Skeleton:
     omitted: str = ""
     question: str = ""
     launched: str = ""
+    again: Callable[[], Skeleton] | None = field(default=None, compare=False)
 
     @property
     def title(self) -> str:
@@ -86,8 +90,9 @@ def skeletons(
     probes: Mapping[str, Probe] | None = None,
     structures: Structures | None = None,
     launches: Mapping[str, Sequence[HostLaunch]] | None = None,
-) -> list[Skeleton]:
-    """Return an op for each kernel of a file. Kernels that differ only in dtypes are one op.
+    known: str = "",
+) -> Iterator[Skeleton]:
+    """Yield an op for each kernel of a file. Kernels that differ only in dtypes are one op.
 
     Args:
         source: Path of the file in the folder of kernels.
@@ -98,6 +103,7 @@ def skeletons(
             guesses from names.
         structures: The structures that the sources declare.
         launches: The launches in host code, by the kernel's name without namespaces.
+        known: The text of a case file. Kernels in it are left out.
     """
     groups: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
     for kernel in kernels:
@@ -108,19 +114,19 @@ def skeletons(
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
     patterns = Counter(pattern for pattern, _ in groups)
-    found, titles = [], Counter[str]()
+    titles = Counter[str]()
     for (pattern, _), alike in groups.items():
         title = re.sub(r"\W+", "_", re.sub(r"_?<?\{\w\}>?", "", pattern)).strip("_")
         titles[title] += 1
         title += f"_{titles[title]}" * (titles[title] > 1)
         if patterns[pattern] > 1 and not alike[0].types:  # overloads: add the types of their arguments
             alike = [replace(each, pattern=each.text) for each in alike]
-        found.append(_skeleton(f"{name}.{title}", place, alike))
-    return found
+        if f'"{name}.{title}"' not in known and f"# {alike[0].text}: " not in known:
+            yield _skeleton(f"{name}.{title}", place, alike)
 
 
-def _skeleton(name: str, source: str, alike: Sequence[Signature]) -> Skeleton:
-    """Return the op of kernels that differ only in dtypes."""
+def _skeleton(name: str, source: str, alike: Sequence[Signature], *, single: bool = False) -> Skeleton:
+    """Return the op of kernels that differ only in dtypes, from a ``single`` launch if that is enough."""
     one = alike[0]
     if not any(each.is_pointer for each in one.args):
         return Skeleton("", one.text, omitted=_NO_OUTPUT)
@@ -129,7 +135,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature]) -> Skeleton:
     if not written:
         return Skeleton("", one.text, omitted=_NOTHING_WRITTEN)
     kinds = _kinds(alike, written)
-    probed = _probe(one, kinds)
+    probed = _probe(one, kinds, single=single)
     spec = probed if isinstance(probed, InferredSpec) else None
     tables, unknown = _tables(one)
     tables = tables if spec else {}
@@ -141,18 +147,27 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature]) -> Skeleton:
     else:
         call = guessed_call(one, kinds, shaped=bool(tensors.inputs or tensors.updates))
     question = probed if isinstance(probed, str) else ""
-    if spec and len(idle := [each.name for each in one.args if is_idle(each, kinds, spec)]) >= _UNEXPLAINED:
-        question = f"no launch tells what {', '.join(idle)} are"
     if unknown:
         question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
+    keywords = tuple(_keywords(source, alike, tensors, call, spec, tables))
     return Skeleton(
         name,
         one.text + (f", and {len(alike) - 1} more" if len(alike) > 1 else ""),
-        tuple(_keywords(source, alike, tensors, call, spec, tables)),
+        keywords,
         (*tensors.inputs, *call.params),
-        question=question,
+        question=question or _rejected(name, keywords),
         launched=_launched(one),
+        again=None if single or question else partial(_skeleton, name, source, alike, single=True),
     )
+
+
+def _rejected(name: str, keywords: Sequence[Keyword]) -> str:
+    """Return why a declaration is invalid, or an empty string."""
+    try:
+        Op(name, **{each.name: cast(Any, each.value) for each in keywords})
+    except ParityError as error:
+        return str(error)
+    return ""
 
 
 def _keywords(
@@ -327,12 +342,12 @@ def _number_kind(number: Parameter, variables: Mapping[str, str]) -> str:
     return sizes.get(number.size, f"a struct of {number.size} bytes: say its fields in structs=")
 
 
-def _probe(one: Signature, kinds: Mapping[str, str]) -> InferredSpec | str:
+def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> InferredSpec | str:
     """Return what launches show of a kernel, or why they show nothing. Empty without launches."""
     if one.probe is None or any(each.name == "info" for each in one.args):
         return ""
     if one.flow is None:
-        return one.probe((), None)
+        return one.probe((), None, single)
     types = dict(zip(type_variables(len(one.types)), one.types, strict=True))
     args = []
     for each in one.args:
@@ -342,7 +357,7 @@ def _probe(one: Signature, kinds: Mapping[str, str]) -> InferredSpec | str:
             return f"the sources here do not tell the fields of {each.name}, {each.size} bytes: say them in structs="
         name = each.name if each.is_pointer else safe_name(each.name)
         args.append(KernelArgument(name, dtype, each.is_pointer, each.key))
-    return one.probe(args, one.flow)
+    return one.probe(args, one.flow, single)
 
 
 def _launched(one: Signature) -> str:

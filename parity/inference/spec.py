@@ -83,7 +83,9 @@ class InferredSpec:
         loose: Tensors that may be smaller than ``shapes`` says.
         strided: True if the results do not depend on the number of blocks and threads.
         distances: Numbers that are strides, with the stride: ``x.strides[0]``.
-        made: Numbers that the host computes from others.
+        made: Numbers that the host computes from others, and numbers with a single known value.
+        small: Integer tensors whose elements launches have tried only from 0 to 3.
+        is_measured: True if a single launch determines shapes and grid.
     """
 
     shapes: Mapping[str, str]
@@ -101,6 +103,8 @@ class InferredSpec:
     strided: bool = False
     distances: Mapping[str, str] = field(default_factory=dict)
     made: Mapping[str, str] = field(default_factory=dict)
+    small: frozenset[str] = frozenset()
+    is_measured: bool = False
 
     @property
     def names(self) -> frozenset[str]:

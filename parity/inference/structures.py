@@ -35,6 +35,14 @@ _NUMBER = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)\b|\b(?:constexpr|const)\s+\w+\s+(\w+)\s*=\s*(\d+)\s*;", re.MULTILINE
 )
 _ENUM = re.compile(r"\benum\s+(?:class\s+|struct\s+)?(\w+)\s*\{")
+_ACCESSORS = """
+template <typename T, size_t N, typename P, typename I> struct GenericPackedTensorAccessor {
+    T* data; I size[N]; I stride[N];
+};
+"""
+"""PyTorch's tensors as arguments: their layout, without their functions."""
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_KERNEL = re.compile(r"__global__(?:[^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(\w+)\s*\(([^{}()]*)\)\s*\{")
 _MOST = 64
 """The largest number of fields of a structure."""
 
@@ -63,6 +71,8 @@ class Structures:
     """The structures that a text declares."""
 
     def __init__(self, text: str) -> None:
+        text = f"{text}\n{_ACCESSORS}"
+        self._text = _COMMENT.sub(" ", text)
         self._numbers = {a or c: int(b or d) for a, b, c, d in _NUMBER.findall(text)}
         self._aliases = {b or c or e: a or d or f for a, b, c, d, e, f in _ALIAS.findall(text)}
         self._aliases |= dict.fromkeys(_ENUM.findall(text), "int")
@@ -79,6 +89,18 @@ class Structures:
         """Return the fields of a type of this size, or nothing if the text does not show them all."""
         found = self._layout(c_type, {}, 0)
         return found.fields if found and found.size == size and len(found.fields) <= _MOST else ()
+
+    def parameters(self, kernel: str) -> list[str]:
+        """Return the types of a kernel's parameters, as a demangler spells them. Empty if there are several kernels."""
+        found = {match[2] for match in _KERNEL.finditer(self._text) if match[1] == kernel}
+        return [self._spelled(part) for part in found.pop().split(",")] if len(found) == 1 else []
+
+    def _spelled(self, parameter: str) -> str:
+        c_type = re.sub(r"\s*\b\w+\s*$", "", parameter.replace("[]", "").strip()) + "*" * parameter.count("[]")
+        found = self._layout(c_type.replace("*", "").replace("__restrict__", ""), {}, 0)
+        is_scalar = found is not None and len(found.fields) == 1 and not found.fields[0].name
+        const, stars = "const " * c_type.startswith("const "), "*" * c_type.count("*")
+        return f"{const}{found.fields[0].c_type}{stars}" if found and is_scalar else c_type
 
     def element(self, c_type: str) -> str:
         """Return the type of all fields of a structure, or an empty string if it is unknown or has several types."""
@@ -132,7 +154,7 @@ class Structures:
             if kind is None or not declarators or any(child.type == "bitfield_clause" for child in member.children):
                 return None
             for declarator in declarators:
-                stars, name, counts = self._declared(declarator)
+                stars, name, counts = self._declared(declarator, types)
                 one = self._layout(source_of(kind) + "*" * stars, types, deep + 1)
                 if one is None or not name or None in counts:
                     return None
@@ -146,7 +168,7 @@ class Structures:
                     at += one.size
         return _TypeLayout(tuple(fields), max(1, at + -at % align), align) if len(fields) <= _MOST else None
 
-    def _declared(self, node: tree_sitter.Node) -> tuple[int, str, list[int | None]]:
+    def _declared(self, node: tree_sitter.Node, types: Mapping[str, str]) -> tuple[int, str, list[int | None]]:
         """Return the number of pointers, the name and the array extents of a declarator."""
         stars, counts = 0, list[int | None]()
         while node.type != "field_identifier":
@@ -155,6 +177,7 @@ class Structures:
             elif node.type == "array_declarator":
                 extent = node.child_by_field_name("size")
                 text = source_of(extent) if extent is not None else ""
+                text = types.get(text, text).rstrip("ul")
                 counts.insert(0, int(text) if text.isdecimal() else self._numbers.get(text))
             inner = node.child_by_field_name("declarator")
             if inner is None:

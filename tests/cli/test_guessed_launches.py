@@ -286,7 +286,12 @@ BY_HOST = {
         'x: rows columns; y: rows columns"',
         'grid="ceil(rows/128)"',
     ),
-    "fir": ("left:i32=n-k+1", 'shapes="x: n; taps: k; y: n-k+1"', 'where="n-k+1 > 0"', 'grid="ceil((n-k+1)/128)"'),
+    "fir": (
+        "left:i32=n-k+1",
+        'shapes="x: n; taps: k; y: n-k+1"',
+        'where="k > 0 and n-k+1 > 0"',
+        'grid="ceil((n-k+1)/128)"',
+    ),
     "by_one": ('shapes="x: n; y: n"', 'grid="1"', "block=1,"),
     "greatest": ('shapes="x: rows cols; y: cols"', 'where="rows > 0"'),
 }
@@ -443,5 +448,5 @@ def test_init_interrupted_continues_with_same_command(parity, tmp_path, monkeypa
     first = parity("init", "--kernels", "src")
     assert first.code == 130 and "1 case files are written; the same command continues" in first.err, first.err
     again = parity("init", "--kernels", "src")
-    assert (again.code, begun) == (0, ["a.cu", "b.cu", "b.cu", "c.cu"]), again.err
+    assert (again.code, begun) == (0, ["a.cu", "b.cu", "a.cu", "b.cu", "c.cu"]), again.err
     assert sorted(path.name for path in (tmp_path / "cases").glob("*.py")) == ["a.py", "b.py", "c.py"]

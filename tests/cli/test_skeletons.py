@@ -132,7 +132,7 @@ def test_init_with_nvcc_uses_ptx(parity, tmp_path, with_nvcc):
     (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
     assert parity("init", tmp_path).code == 0
     smooth, picture = (tmp_path / "cases" / "seen.py").read_text().split("picture_op")
-    assert 'args="state noise factor extent:i32=numel"' in smooth and 'params={"factor": "f32"}' in smooth
+    assert 'args="state noise factor extent:u32=numel"' in smooth and 'params={"factor": "f32"}' in smooth
     assert 'inputs={"noise": "f32"},\n    updates={"state": "f32"},\n' in smooth and "block=64," in smooth
     assert 'inputs={"from": "f64"},\n    outputs={"to": "f64"},\n' in picture
     assert 'args="from to height:i32 width:i32",\n    shapes="from: height width; to: height width",' in picture

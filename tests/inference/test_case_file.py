@@ -18,6 +18,7 @@ OP = Skeleton(
         Keyword("kernel", "scale"),
         Keyword("types", ("f32",)),
         Keyword("shapes", "; ".join(f"tensor_{i}: rows cols" for i in range(8)), "a guess", wraps=True),
+        Keyword("structs", {"x": " ".join(f"x_size_{i}:i64=16" for i in range(9)), "y": "y_data y_size"}),
         Keyword("choices", {f"extent_{i}": (1, 2, 3, 7, 33, 300) for i in range(5)}),
     ),
     ("x", "alpha"),

@@ -1,0 +1,137 @@
+"""Declares a kernel with fixed numbers where no formula explains its tensors: launches show how far it reaches.
+
+The numbers come from the host's code, or are small values with which the kernel accesses all of its tensors.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from parity.inference.experiment import Experiment
+from parity.inference.host_launches import HostLaunch
+from parity.inference.probe_launches import Accessed, InputFill, Observation, ProbeLimit, combined
+from parity.inference.spec import InferredSpec, Numbers, Triple
+
+_UNITY = re.compile(r"(?i)\w*(?:stride|dilat|group|inc|step)\w*")
+"""Matches names of numbers that are usually 1."""
+_SIZES = (16, 32, 64, 8, 4, 128, 2, 1)
+_MIXED = (1, 2, 3, 4, 5, 7, 8, 16, 32, 64)
+_TRIES = 24
+_MOST_GIVEN, _MOST_BLOCKS = 4096, 64
+"""The largest number, and the largest number of blocks, that is taken from the host's code."""
+_INTEGERS = (0, 1, 2, 3)
+"""Values of the elements of integer tensors. With values that are not positions, the kernel must access the same."""
+_WILD = 100_003
+_SHARED = (0, 16 << 10)
+"""Bytes of dynamic shared memory of a kernel without, and with such memory."""
+
+
+def measured_spec(
+    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch]
+) -> InferredSpec | None:
+    """Return the specification of one launch that reaches the most tensors, or None if none writes to memory."""
+    best: tuple[int, InferredSpec] | None = None
+    try:
+        for block, grid, numbers in _candidates(experiment, blocks, launches):
+            found = _measured(experiment, block, grid, numbers)
+            if found and (best is None or found[0] > best[0]):
+                best = found
+                if best[0] == len(experiment.used):
+                    break
+    except ProbeLimit:
+        pass
+    return best[1] if best else None
+
+
+def _candidates(
+    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch]
+) -> Iterator[tuple[Triple, Triple, Numbers]]:
+    """Yield blocks, grids and numbers, the most likely first."""
+    grids = [*_given_grids(launches), *(_grid(experiment.axes, count) for count in (2, 1))]
+    given = _given(experiment, launches)
+    geometries = [*itertools.product(blocks, dict.fromkeys(grids))]
+    for numbers in _choices(experiment.numbers, given):
+        for block, grid in geometries:
+            yield block, grid, numbers
+    for block, grid in geometries:  # as many elements as threads
+        for size in dict.fromkeys((block[0] * grid[0], block[0], math.prod(block) * math.prod(grid))):
+            yield block, grid, {**dict.fromkeys(experiment.numbers, size), **given}
+
+
+def _given(experiment: Experiment, launches: Sequence[HostLaunch]) -> dict[str, int]:
+    """Return the numbers that the host's code passes as constants."""
+    found: dict[str, int] = {}
+    for each, launch in itertools.product(experiment.args, launches):
+        text = launch.arguments[each.key[0]] if not each.key[1] and each.key[0] < len(launch.arguments) else ""
+        if each.is_whole and text.isdecimal() and int(text) <= _MOST_GIVEN:
+            found.setdefault(each.name, int(text))
+    return found
+
+
+def _given_grids(launches: Sequence[HostLaunch]) -> Iterator[Triple]:
+    for launch in launches:
+        sizes = [int(text) for text in launch.grid if text.isdecimal()]
+        if sizes and len(sizes) == len(launch.grid):
+            x, y, z = (*sizes, 1, 1)[:3]
+            if 0 < x * y * z <= _MOST_BLOCKS:
+                yield x, y, z
+
+
+def _grid(axes: Sequence[str], count: int) -> Triple:
+    x, y, z = (count if axis in axes else 1 for axis in "xyz")
+    return x, y, z
+
+
+def _choices(names: Sequence[str], given: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Yield values for numbers: equal ones, then mixtures. Those of the host's code remain at first."""
+    usual = {name: 1 for name in names if _UNITY.fullmatch(name)}
+    for size in _SIZES:
+        yield {**dict.fromkeys(names, size), **usual, **given}
+    pick = random.Random(len(names))
+    for _ in range(_TRIES if names else 0):
+        yield {**{name: pick.choice(_MIXED) for name in names}, **usual}
+    for _ in range(_TRIES if names else 0):
+        yield {name: pick.choice(_MIXED) for name in names}
+
+
+def _measured(experiment: Experiment, block: Triple, grid: Triple, numbers: Numbers) -> tuple[int, InferredSpec] | None:
+    """Return how many tensors a launch reaches, and its specification. None if it faults or writes nothing."""
+    shared = _SHARED[experiment.flow.dynamic]
+
+    def observe(fill: InputFill) -> Observation | None:
+        return experiment.observe(numbers, grid, block, shared, fill)
+
+    runs = list[Observation]()
+    for fill in (*experiment.fills, *(InputFill(whole=value) for value in _INTEGERS[1:])):
+        if (run := observe(fill)) is None:
+            return None
+        runs.append(run)
+    reached: dict[str, Accessed] = {name: combined([run[name] for run in runs]) for name in runs[0]}
+    if not any(run[name].written for run in runs for name in run):
+        return None
+    small = set[str]()
+    for name in experiment.integer_tensors:
+        wild = observe(InputFill(whole=1, one=name, value=_WILD)), observe(InputFill(whole=1, one=name, value=-_WILD))
+        usual = observe(InputFill(whole=1))
+        if any(run != usual for run in wild):
+            small.add(name)
+    whole = frozenset(
+        each.name for each in experiment.pointers
+        if all(run[each.name].written == run[each.name].end * each.dtype.itemsize > 0 for run in runs)
+        and len({run[each.name].end for run in runs}) == 1
+    )  # fmt: skip
+    spec = InferredSpec(
+        {name: str(max(1, each.end)) for name, each in reached.items()},
+        tuple(map(str, grid[: max((i for i in range(3) if grid[i] > 1), default=0) + 1])),
+        tuple(block[: max((i for i in range(3) if block[i] > 1), default=0) + 1]),
+        shared=str(shared) if shared else "",
+        whole=whole,
+        small=frozenset(small),
+        is_measured=True,
+        made={**{name: str(value) for name, value in numbers.items()}, **experiment.made},
+    )
+    return sum(bool(each.end) for each in reached.values()), spec

@@ -1,0 +1,191 @@
+"""``parity init``: its options, its exit code, and declarations of kernels that are hard to declare."""
+
+from __future__ import annotations
+
+import pytest
+
+from parity.cli import init
+
+
+def _declared(tmp_path, module):
+    """Return the parts of a case file, by kernel."""
+    text = (tmp_path / "cases" / f"{module}.py").read_text()
+    return {part[2:].partition("(")[0].partition("<")[0]: part for part in text.replace("\n#   ", " ").split("\n\n")}
+
+
+@pytest.fixture
+def sources(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+
+    def write(**texts):
+        for name, text in texts.items():
+            (tmp_path / "src" / f"{name}.cu").write_text(text)
+
+    return write
+
+
+HARD = """
+#include <cuda_fp16.h>
+#define N 64
+template <class T> struct Twice { __device__ T operator()(T x) const { return 2 * x; } };
+template <class F> __global__ void mapped(F f, const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = f(x[i]);
+}
+template __global__ void mapped(Twice<float>, const float*, float*, int);
+__global__ void product(const float* a, const float* b, float* c) {
+    int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (int k = 0; k < N; k++) sum += a[i * N + k] * b[k * N + j];
+    if (i < N && j < N) c[i * N + j] = sum;
+}
+__global__ void compact(int* ids, const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int at = ids[i];
+    if (at >= 0) y[i] = x[at];
+    ids[i] = -1;
+}
+__global__ void strided(int n, float alpha, float* X, int INCX) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) X[i * INCX] = alpha;
+}
+__global__ void column_sums(const float* x, float* y, int rows, int cols) {
+    float sum;
+    for (int c = threadIdx.x; c < cols; c += blockDim.x) sum = (c == threadIdx.x ? 0 : sum) + x[blockIdx.x * cols + c];
+    if (threadIdx.x == 0 && blockIdx.x < rows) y[blockIdx.x] = sum;
+}
+__global__ void chunks(const float* x, float* y, int B, int C) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < B * C) y[i] = x[i] + 1;
+}
+extern "C" __global__ void plain(const unsigned short* x, unsigned short* y, const half* h, half* g, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { y[i] = x[i] + 1; g[i] = h[i]; }
+}
+void host(const float* x, float* y, int B, int C) {
+    dim3 block(min(C, 32));
+    dim3 grid(B * C / block.x);
+    chunks<<<grid, block>>>(x, y, B, C);
+    product<<<dim3(4, 4), dim3(16, 16)>>>(x, x, y);
+}
+"""
+TOLD = {
+    "mapped": ("f:u8=0 x y n:i32",),
+    "product": ('shapes="a: 4096; b: 4096; c: 4096"', 'block="16, 16"', 'grid="4, 4"', 'outputs={"c": "f32"}'),
+    "compact": ('indices={"ids": "ids_range"}', 'updates={"ids": "i32"}'),
+    "strided": ("INCX > 0",),
+    "column_sums": ("cols > 0",),
+    "chunks": ("B C",),
+    "plain": ('inputs={"x": "i16", "h": "f16"}', 'outputs={"y": "i16", "g": "f16"}'),
+}
+
+
+def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, sources, with_nvcc):
+    sources(hard=HARD)
+    made = parity("init", "--kernels", "src")
+    assert made.code == 0 and not made.err, made.err
+    parts = _declared(tmp_path, "hard")
+    for kernel, told in TOLD.items():
+        text = next(part for name, part in parts.items() if name.split()[-1] == kernel)
+        assert not [each for each in told if each not in text], text
+        (where,) = [line for line in text.splitlines() if "where=" in line] or [""]
+        conditions = where.partition('"')[2].partition('"')[0].split(" and ")
+        assert len(conditions) == len({*conditions}), where
+    result = parity("run", "--target", "gfx1100", "--examples", "30")
+    assert result.code == 0 and "PASS  7 kernels," in result.out, result.out + result.err
+
+
+ADD = """__global__ void {0}(const float* x, float* y, int n) {{
+    if (threadIdx.x < n) y[threadIdx.x] += x[threadIdx.x];
+}}
+"""
+
+
+def test_init_only_named_kernels_adds_others_later(parity, tmp_path, sources, with_nvcc):
+    sources(one=ADD.format("first") + ADD.format("second"), two=ADD.format("third"))
+    assert parity("init", "--kernels", "src", "--only", "one.second").code == 0
+    cases = tmp_path / "cases" / "one.py"
+    text = cases.read_text()
+    assert "one.second" in text and "one.first" not in text and not (tmp_path / "cases" / "two.py").exists()
+    unknown = parity("init", "--only", "fourth")
+    assert unknown.code == 2 and "--only fourth: no module and no kernel" in unknown.err, unknown.err
+    assert parity("init").code == 0
+    assert cases.read_text().startswith(text.rstrip("\n")) and "one.first" in cases.read_text()
+    assert (tmp_path / "cases" / "two.py").exists()
+    assert parity("init").code == 2  # nothing is left
+    assert "PASS  3 kernels" in parity("run", "--target", "gfx1100", "--examples", "2").out
+
+
+def test_init_declares_included_kernel_once(parity, tmp_path, sources, with_nvcc):
+    sources(a=ADD.format("adds"), b='#include "a.cu"\n' + ADD.format("more"))
+    assert parity("init", "--kernels", "src").code == 0
+    assert "b.more" in (text := (tmp_path / "cases" / "b.py").read_text()) and "b.adds" not in text, text
+
+
+def test_init_without_declared_kernel_exits_with_3_and_names_kernel_that_always_faults(parity, sources, with_nvcc):
+    sources(
+        srad="__global__ void srad(const float* J, float* c, int cols) {\n"
+        "    int i = cols * blockIdx.x + threadIdx.x;\n    c[i] = J[i - cols - 1000000];\n}\n"
+    )
+    made = parity("init", "--kernels", "src")
+    assert made.code == init.NOTHING_DECLARED == 3, made.out + made.err
+    assert "srad.srad: every launch accesses memory before a buffer: out-of-bounds read of 4 bytes" in made.err, (
+        made.err
+    )
+    assert "srad.cu:3" in made.err, made.err
+
+
+def test_init_time_limit_ends_inference_of_a_kernel(parity, sources, with_nvcc):
+    sources(one=ADD.format("adds"))
+    made = parity("init", "--kernels", "src", "--limit", "1e-9")
+    assert made.code == 3 and "0 of 1 ops are declared" in made.err, made.err
+
+
+def test_init_reads_sources_in_other_encodings(parity, tmp_path, sources, with_nvcc):
+    sources(one='#include "old.h"\n' + ADD.format("adds"))
+    (tmp_path / "src" / "old.h").write_bytes(b"// Gr\xf6\xdfe\n")
+    assert parity("init", "--kernels", "src").code == 0
+
+
+def test_block_of_several_dims_names_its_form(parity, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parity("init")
+    path = tmp_path / "cases" / "leaky_relu.py"
+    path.write_text(path.read_text().replace("    args=", "    block=(64, 8),\n    args=", 1))
+    assert 'block is (64, 8), not a text or a whole number; write block="64, 8"' in parity("list").err
+
+
+def test_updated_tensor_may_hold_indices(parity, tmp_path, sources, with_nvcc):
+    sources(
+        taken="__global__ void taken(int* ids, const float* x, float* y, int n) {\n"
+        "    int i = threadIdx.x;\n    if (i >= n) return;\n    y[i] = x[ids[i]];\n    ids[i] = -1;\n}\n"
+    )
+    assert parity("init", "--kernels", "src").code == 0
+    text = (tmp_path / "cases" / "taken.py").read_text()
+    assert 'indices={"ids": "ids_range"}' in text and 'updates={"ids": "i32"}' in text, text
+    result = parity("run", "--target", "gfx1100", "--examples", "10")
+    assert result.code == 0 and "PASS  1 kernel," in result.out, result.out + result.err
+
+
+def test_build_names_texture_reference(parity, sources, with_nvcc):
+    sources(
+        cached="texture<float, 1, cudaReadModeElementType> t_features;\n"
+        "__global__ void cached(float* y) { y[threadIdx.x] = tex1Dfetch(t_features, threadIdx.x); }\n"
+    )
+    built = parity("build", "--kernels", "src", "--target", "sm_90")
+    told = 't_features" is undefined; CUDA 12 removed texture and surface references; use texture and surface objects'
+    assert told in built.out + built.err, built.out + built.err
+
+
+def test_build_names_kernels_of_one_side(parity, sources, with_nvcc):
+    sources(
+        sided="#include <torch/extension.h>\n#ifdef USE_ROCM\n" + ADD.format("for_amd") + "#else\n"
+        "" + ADD.format("for_cuda") + "#endif\n" + ADD.format("shared")
+    )
+    built = parity("build", "--kernels", "src", "--target", "gfx1100,sm_90")
+    said = built.out + built.err
+    assert "it defines USE_ROCM for AMD as torch does" in said, said
+    assert "sided: kernels that only AMD's side has: for_amd" in said, said
+    assert "sided: kernels that only CUDA's side has: for_cuda" in said, said
