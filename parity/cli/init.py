@@ -26,6 +26,7 @@ from parity.cli.shared.terminal import build_progress, errors, output, run_progr
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine.case_records import CaseRecord
+from parity.engine.sensitivity import NEITHER_SIDE
 from parity.errors import MissingTool, NotAvailable, UsageError, display_path
 from parity.inference.case_file import case_file, is_inferred
 from parity.inference.host_launches import HostLaunch, HostTexts
@@ -40,7 +41,7 @@ from parity.platform.files import CUDA_SUFFIXES, find_below, read_text
 from parity.platform.installation import NAME, install_command, origin
 from parity.porting import find_modules
 from parity.suite.loading import load_suite
-from parity.suite.options import CUDA_SIDE
+from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 from parity.suite.selection import Selection
 from parity.suite.settings import Project, find_project, read_settings
 
@@ -216,13 +217,13 @@ class _CaseFiles:
             _write(path, case_file(file.source, file.ops, self.asked, file.before))
 
     def _failed(self, shown: bool) -> dict[str, str]:
-        """Execute the cases of a usual run on CUDA's side. Return why ops fail, by name."""
+        """Execute the cases of a usual run. Return why ops fail on CUDA's side, or do not write anything, by name."""
         if not self.untried:
             return {}
         project = self.project
         try:
             suite = load_suite(project.kernels, project.cases, sides=project.sides)
-            chosen = select_columns([CUDA_SIDE], [CUDA_TARGET])
+            chosen = select_columns([CUDA_SIDE, DEFAULT_RUNNER], [CUDA_TARGET, DEFAULT_TARGETS[0]])
         except (UsageError, NotAvailable):  # the files declare no op, or nothing can execute CUDA's side
             return {}
         entries = tuple(entry for entry in suite.entries if entry.op.name in self.untried)
@@ -231,7 +232,7 @@ class _CaseFiles:
         run = Run(replace(suite, known=None), Selection(entries), chosen, Settings())
         with run_progress(shown) as (report, _):
             records = run.build().execute(report).records
-        return failed | {record.op: _reason(record) for record in records if record.verdict.failed}
+        return failed | {record.op: _reason(record) for record in records if _is_misdeclared(record)}
 
     def summary(self) -> int:
         """Report the ops that are comments, and those that always fault. Return the number of declared ops."""
@@ -318,6 +319,11 @@ def _reported(built: Sequence[Built], files: _CaseFiles) -> Iterator[tuple[Built
             files.write()
             done = f"{len(files.files)} case files are written"
             errors().print(f"parity: {done}; the same command continues with the remaining kernels")
+
+
+def _is_misdeclared(record: CaseRecord) -> bool:
+    """Return True for a failure that the port cannot have caused."""
+    return record.verdict.failed and (record.where.side == "cuda" or NEITHER_SIDE in record.verdict.detail)
 
 
 def _reason(record: CaseRecord) -> str:

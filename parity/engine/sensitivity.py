@@ -14,6 +14,9 @@ from parity.errors import UsageError
 from parity.op import Call
 from parity.reference.expected import Vendor
 
+NEITHER_SIDE = "neither here nor on the side of CUDA"
+"""The end of the reason of a failure that has nothing to do with the port."""
+
 
 @dataclass
 class Sensitivity:
@@ -46,7 +49,7 @@ class Sensitivity:
     def failure(self, op: str, *, may_be_vacuous: bool) -> Verdict | None:
         """Return the failure of a kernel whose cases have all been judged; None if the cases can fail."""
         if unwritten := [name for name, written in self.written.items() if not written]:
-            detail = f"no case writes an element of {' '.join(unwritten)}, neither here nor on the side of CUDA"
+            detail = f"no case writes an element of {' '.join(unwritten)}, {NEITHER_SIDE}"
             return Verdict(Status.FAIL, "unwritten", detail=detail)
         if self.vacuous and not may_be_vacuous:
             detail = (
