@@ -135,7 +135,7 @@ def judge(
         elif plain.passed and not verdict.passed:
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
-    call = _seen(call, outcome)
+    whole, call = call, _seen(call, outcome)
     if verdict.first and verdict.failed and baseline:
         verdict, expected = _judge_quiet_nans(case, call, implementation) or (verdict, expected)
     if verdict.first and verdict.failed and call.references and _has_signalling_input(call, verdict.first.coordinates):
@@ -144,7 +144,7 @@ def judge(
         verdict = verdict.noted(*(f"its code may meet {each}" for each in possible_divergences(call, oracle.code)))
     return CheckedCase(
         case,
-        verdict,
+        _placed(verdict, whole, outcome),
         "" if verdict.passed else str(call.launch),
         _inputs(call, verdict),
         outcome.instructions,
@@ -331,6 +331,16 @@ class _Judging:
 def _seen(call: Call, outcome: Outcome) -> Call:
     """Return the call with the elements that an outcome of a sparse case has; any other call unchanged."""
     return call.sample(outcome.places[call.output]) if call.sample and call.output in outcome.places else call
+
+
+def _placed(verdict: Verdict, whole: Call, outcome: Outcome) -> Verdict:
+    """Return a verdict on a sample with the place of the first wrong element in the whole output."""
+    if not (whole.sample and verdict.first):
+        return verdict
+    number = outcome.places[whole.output][verdict.first.coordinates[0]]
+    coordinates = tuple(int(each) for each in np.unravel_index(number, whole.layout.shape))
+    first = replace(verdict.first, coordinates=coordinates)
+    return replace(verdict, first=first, pattern="", picture=(), shape=())
 
 
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:

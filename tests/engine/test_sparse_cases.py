@@ -35,6 +35,8 @@ def test_sampled_elements_of_correct_kernel_pass(suite, tmp_path):
 def test_fault_in_large_indices_is_caught(suite, tmp_path, old, new, kinds):
     (verdict,) = sparse_records(suite, tmp_path, ("elementwise.cuh", old, new))
     assert verdict.kind in kinds
+    if verdict.first:
+        assert len(verdict.first.coordinates) == 2  # not the place in the sample
 
 
 def op_of(reference=neg, *, args="numel num_dims info x out", **more):
