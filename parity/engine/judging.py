@@ -125,17 +125,17 @@ def judge(
         oracle.name if oracle and baseline else "",
     )
     outcome = session.execute(code, launch, call.buffers)
-    verdict, expected = judging.verdict(outcome)
+    verdict, expected, seen = judging.verdict(outcome)
     nearest = session.nearest if outcome.drawn and isinstance(session, SupportsNearest) else None
     if nearest and (first or verdict.status is Status.FAIL):
         again = nearest.execute(code, launch, call.buffers)
-        plain, nearby = judging.verdict(again)
+        plain, nearby, other = judging.verdict(again)
         if verdict.passed and not plain.passed:
-            outcome, verdict, expected = again, plain, nearby
+            outcome, verdict, expected, seen = again, plain, nearby, other
         elif plain.passed and not verdict.passed:
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
-    whole, call = call, _seen(call, outcome)
+    whole, call = call, seen
     if verdict.first and verdict.failed and baseline:
         verdict, expected = _judge_quiet_nans(case, call, implementation) or (verdict, expected)
     if verdict.first and verdict.failed and call.references and _has_signalling_input(call, verdict.first.coordinates):
@@ -306,26 +306,26 @@ class _Judging:
     expectation: Expectation | None
     by: str = ""
 
-    def verdict(self, outcome: Outcome) -> tuple[Verdict, Mapping[str, Expected] | None]:
-        """Return the verdict on an outcome, and the expectation that the outputs were compared with (None: not
-        compared).
+    def verdict(self, outcome: Outcome) -> tuple[Verdict, Mapping[str, Expected] | None, Call]:
+        """Return the verdict on an outcome, the expectation that the outputs were compared with (None: not compared),
+        and the call with the elements that the outcome has.
         """
         if outcome.fault:
-            return fault_verdict(outcome.fault), None
+            return fault_verdict(outcome.fault), None, self.call
         call = _seen(self.call, outcome)
         if wrong := _memory(call, outcome):
-            return wrong, None
+            return wrong, None, call
         if call is not self.call and not call.layout.numel:
-            return Verdict(Status.FAIL, "unwritten", detail="no block of a sample wrote an element"), None
+            return Verdict(Status.FAIL, "unwritten", detail="no block of a sample wrote an element"), None, call
         expectation, references = self.expectation, call.references
         if references and call is not self.call:
             expectation = lambda got: references()  # noqa: E731
         if expectation is None:
-            return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None
+            return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None, call
         got = _outputs(call, outcome)
         expected = expectation(got)
         verdict = _compare(call, expected, got, self.vendor)
-        return replace(verdict, by=self.by) if self.by else verdict, expected
+        return replace(verdict, by=self.by) if self.by else verdict, expected, call
 
 
 def _seen(call: Call, outcome: Outcome) -> Call:
