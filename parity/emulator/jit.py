@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from parity.compilers import zig
 from parity.compilers.clang_version import compiler_version
-from parity.errors import NotAvailable, ParityError
+from parity.errors import NotAvailable, ParityError, ResourceExhausted
 from parity.platform.cache import Cache, digest
 from parity.platform.files import link_or_copy
 
@@ -84,6 +84,8 @@ class CompiledFunctions:
         self._places: dict[str, tuple[str, str]] = {}
         self._whole: set[str] = set()
         self._libraries: dict[str, ctypes.CDLL] = {}
+        self._refused: dict[frozenset[str], ResourceExhausted] = {}
+        """The functions that a full disk or a lack of memory kept from being compiled; later cases need them, too."""
 
     @staticmethod
     def key(text: str, lanes: int, level: str) -> str:
@@ -119,7 +121,21 @@ class CompiledFunctions:
         return batch in self._whole
 
     def compile(self, texts: Mapping[str, str], lanes: int, level: str, workers: int | None = None) -> None:
-        """Compile functions, given by key."""
+        """Compile functions, given by key.
+
+        Raises:
+            ResourceExhausted: there is no space or memory; the same functions are not tried again.
+        """
+        wanted = frozenset(texts)
+        if wanted in self._refused:
+            raise self._refused[wanted]
+        try:
+            self._compile(texts, lanes, level, workers)
+        except ResourceExhausted as error:
+            self._refused[wanted] = error
+            raise
+
+    def _compile(self, texts: Mapping[str, str], lanes: int, level: str, workers: int | None) -> None:
         batches = list(_batches({key: text.replace(SYMBOL, _name(key)) for key, text in texts.items()}))
 
         def build(batch: Mapping[str, str]) -> str:

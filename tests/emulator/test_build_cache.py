@@ -9,6 +9,7 @@ from array_runs import Run
 from parity.compilers import zig
 from parity.emulator.amdgpu import language
 from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.errors import ResourceExhausted
 from parity.platform.cache import Cache
 
 KERNEL = "reversed"
@@ -55,3 +56,18 @@ def test_evicted_entry_is_rebuilt(code, warm, file):
     for folder in gone:
         shutil.rmtree(folder)
     assert ran(code, warm) == ran(code, warm) == X[::-1].tolist()
+
+
+def test_functions_that_a_full_disk_kept_from_compiling_are_tried_once(code, tmp_path, monkeypatch):
+    tried = []
+
+    def full(arguments, **options):
+        tried.append(arguments)
+        raise ResourceExhausted("no space")
+
+    monkeypatch.setattr(zig, "run", full)
+    device = AmdgpuDevice(cache=Cache(tmp_path), traced=True)
+    for _ in range(2):
+        with pytest.raises(ResourceExhausted, match="no space"):
+            device.prepare(code, [KERNEL])
+    assert len(tried) == 1
