@@ -218,7 +218,7 @@ class DeviceMemory:
                 page = low // mmap.PAGESIZE * mmap.PAGESIZE
                 for m in self._maps:
                     m.madvise(mmap.MADV_DONTNEED, page, -(-(high - page) // mmap.PAGESIZE) * mmap.PAGESIZE)
-            else:
+            elif high > low:  # most slots are unused
                 ctypes.memset(self.state.ctypes.data + low, 0, high - low)
         if self.allocations and self.allocations[-1].address == BASE + self.slots * _SLOT:
             for m in self._maps:

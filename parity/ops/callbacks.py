@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import signal
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -83,11 +85,16 @@ class OpOrigin:
 
 def accepted(function: Callable[..., Any], **offered: Any) -> dict[str, Any]:
     """Return the offered keyword arguments that the function has a parameter for."""
-    try:
-        names = inspect.signature(function).parameters
-    except ValueError:  # a C function without a signature
-        return {}
+    names = (_parameters if isinstance(function, FunctionType) else _parameters.__wrapped__)(function)
     return {name: value for name, value in offered.items() if name in names}
+
+
+@functools.cache
+def _parameters(function: Callable[..., Any]) -> frozenset[str]:
+    try:
+        return frozenset(inspect.signature(function).parameters)
+    except ValueError:  # a C function without a signature
+        return frozenset()
 
 
 def _place(error: BaseException) -> str:
