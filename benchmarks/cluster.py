@@ -40,7 +40,7 @@ from parity.cluster.remote import deliver
 from parity.engine.calls import Pool
 from parity.engine.execution import execute_plan as execute
 from parity.engine.plan import Plan
-from parity.engine.pool import processors
+from parity.engine.pool import Workers, processors
 from parity.platform.serialization import packed, unpacked
 from parity.suite.loading import find_suite
 
@@ -144,7 +144,7 @@ def simulated(workers: int, seconds: float, tasks: int = 0, cases: int = 0) -> N
                     pool.remote = partial(importlib.import_module("benchmarks.cluster").slept, str(answer), seconds)
                     yield pool
 
-            cases = sum(1 for _ in execute(plan, suite, pools=pools))
+            cases = sum(1 for _ in execute(plan, suite, Workers(pools=pools)))
             took = time.perf_counter() - start
             costs = {name: processor_seconds(pid) - before[name] for name, pid in pids.items()}
     ideal = tasks * seconds / workers

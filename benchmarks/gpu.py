@@ -15,8 +15,7 @@ from parity.op import Op
 from parity.runners import available
 from parity.runners.cuda import CudaDevice, CudaDriver
 from parity.runners.gpu import GpuDevice, PlacedLaunch
-from parity.runners.stopwatch import Stopwatch
-from parity.runners.timing import Timings
+from parity.runners.timing import Stopwatch, Timings
 from parity.suite.loading import Suite, find_suite
 
 __all__ = ["Gpu", "open_gpu"]

@@ -18,7 +18,7 @@ def search_cases(prepared: Prepared, tries: int, progress: Progress = quiet) -> 
     plan, run = prepared.plan, prepared.run
     if not plan.tasks:
         return ()
-    return tuple(search_coverage(plan, run.suite, tries, jobs=run.settings.jobs, progress=progress, pools=run.pools))
+    return tuple(search_coverage(plan, run.suite, tries, run.workers(progress)))
 
 
 def add_found_cases(prepared: Prepared, found: Iterable[FoundCase]) -> Prepared:

@@ -12,7 +12,7 @@ from parity.application.run import Prepared, Run
 from parity.engine.calls import Progress, quiet
 from parity.engine.journal import Journal
 from parity.errors import NotAvailable, UsageError
-from parity.mutation.campaign import CampaignEvents, CampaignSettings, mutate
+from parity.mutation.campaign import CampaignSettings, mutate
 from parity.mutation.mutant import MutantResult, UnmutatedResult
 from parity.mutation.recall import Recall, compute_recall, find_recall_file, read_recall
 from parity.mutation.trial import MutatedKernel
@@ -63,10 +63,9 @@ def plant_faults(
     advice = "choose another folder with --output"
     with Journal(folder / JOURNAL, MutantResult, decides, "planted faults", advice) as journal:
         known = {one.mutant.key: one for one in journal.entries}
-        events = CampaignEvents(progress, observed.problem, observed.unmutated)
         try:
             kernels = tuple(_kernels(prepared))
-            mutants = mutate(plan, run.suite, kernels, settings, known=known, events=events, pools=run.pools)
+            mutants = mutate(plan, run.suite, kernels, settings, known, observed, run.workers(progress))
             with closing(mutants) as results:  # type: ignore[type-var]
                 for one in results:
                     if one.mutant.key not in known:

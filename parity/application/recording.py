@@ -69,9 +69,7 @@ def record(
         elif journal.entries:
             note(f"resuming: {_share(journal, plan)} are done")
         try:
-            cases = tuple(
-                record_outcomes(plan, run.suite, journal, jobs=run.settings.jobs, progress=progress, pools=run.pools)
-            )
+            cases = tuple(record_outcomes(plan, run.suite, journal, run.workers(progress)))
             attached = {MEASUREMENTS: _measurements(prepared, progress, arguments)} if measured else {}
             write_recording(file, head, plan.code.values(), cases, attached)
         except (KeyboardInterrupt, ResourceExhausted) as problem:

@@ -17,18 +17,17 @@ import numpy as np
 
 from parity.application import reproducer_expectations as expectations
 from parity.application.columns import both_sides
-from parity.application.reproducer_launches import CUDA, HIP, buffer_table, launch_tables
 from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
 from parity.build.modules import build_suite
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.judging import CheckedCase
-from parity.engine.worker import Worker
+from parity.engine.worker import Worker, make_record
 from parity.errors import ParityError, UsageError
 from parity.model.case import Case
 from parity.model.code_object import mangled
-from parity.model.launch import POISON, Launch
+from parity.model.launch import POISON, Launch, Pointer, Scalar, Struct
 from parity.op import Call, Entry
 from parity.platform.files import naming_write_errors
 from parity.platform.version import __version__
@@ -90,7 +89,6 @@ class Reproducer:
 class _Observed:
     """A case after its execution on all columns. ``checks`` holds the results; ``columns`` also lists other columns."""
 
-    case: Case
     entry: Entry
     call: Call
     worker: Worker
@@ -136,9 +134,8 @@ def make_reproducer(
             "program.c.j2",
             **program,
             side=side.name,
-            api=CUDA if side.name == "cuda" else HIP,
             code=f"{side.name}/kernel.{'cubin' if side.name == 'cuda' else 'hsaco'}",
-            launches=list(launch_tables(entry, call, side.launch)),
+            launches=list(_launches(entry, call, side.launch)),
         )
     files["reproduce.h"] = render_template("reproduce.h.j2", **program)
     builds = {side.name: side.build for side in sides}
@@ -153,7 +150,8 @@ def _program(call: Call, case: str, outputs: list[dict[str, Any]], *, judged: bo
     return {
         "case": case,
         "launch": str(call.launch),
-        "buffers": [buffer_table(call, name) for name in call.buffers],
+        "buffers": call.buffers,
+        "outputs": call.outputs,
         "constants": [
             {"name": name, "symbols": mangled(name), "size": content.nbytes}
             for name, content in call.launch.constants.items()
@@ -175,7 +173,7 @@ def _readme(
     notes: Sequence[str],
 ) -> bytes:
     entry = observed.entry
-    records = {column: _record(observed, column, each) for column, each in observed.checks.items()}
+    records = {column: make_record(entry, column, each) for column, each in observed.checks.items()}
     source = suite.files[entry.op.module]
     return render_template(
         "README.md.j2",
@@ -209,7 +207,7 @@ def _execute(
     candidates = plan.tasks[0].columns if plan.tasks else ()
     columns = [column for column in candidates if worker.has(column, str(case))]
     checks = worker.on_all(entry, columns, case, call, {})
-    return _Observed(case, entry, call, worker, run.columns.every, checks)
+    return _Observed(entry, call, worker, run.columns.every, checks)
 
 
 def _sides(suite: Suite, observed: _Observed) -> tuple[list[ReproducerSide], list[str]]:
@@ -239,13 +237,6 @@ def _sides(suite: Suite, observed: _Observed) -> tuple[list[ReproducerSide], lis
     if not sides:
         raise UsageError("\n".join(notes))
     return sides, notes
-
-
-def _record(observed: _Observed, column: Column, checked: CheckedCase) -> CaseRecord:
-    return CaseRecord.of(
-        observed.entry, column, str(observed.case), checked.verdict,
-        launch=checked.launch, inputs=checked.inputs, printed=checked.printed,
-    )  # fmt: skip
 
 
 def _verdict(record: CaseRecord) -> str:
@@ -285,3 +276,37 @@ def render_template(name: str, **content: object) -> bytes:
         keep_trailing_newline=True,
     )  # fmt: skip
     return environment.get_template(name).render(content).encode("utf-8", "surrogateescape")
+
+
+def _launches(entry: Entry, call: Call, launch: Launch) -> Iterator[tuple[str, Launch, list[str]]]:
+    """Yield the text of each launch, the launch, and its arguments as C declarations."""
+    sizes = {name: buffer.dtype.itemsize for name, buffer in call.buffers.items()}
+    for step, each in zip(entry.op.steps, launch.sequence, strict=True):
+        arguments = enumerate(zip(step.arguments, each.args, strict=True), 1)
+        declared = [f"{_declaration(a, f'argument_{n}', sizes)} /* {word.name}: {a} */" for n, (word, a) in arguments]
+        yield str(replace(each, then=())), each, declared
+
+
+def _declaration(arg: Pointer | Scalar | Struct, name: str, sizes: Mapping[str, int]) -> str:
+    """Return an argument as a C variable with the same bytes. Structs have the layout that ``Struct`` documents."""
+    if not isinstance(arg, Struct):
+        return f"{_c_type(arg)} {name} = {_value(arg, sizes)};"
+    fields = " ".join(
+        f"{_c_type(value)} {field}{f'[{len(value)}]' if isinstance(value, tuple) else ''};"
+        for field, value in arg.fields
+    )
+    return f"struct {{ {fields} }} {name} = {{{', '.join(_value(value, sizes) for _, value in arg.fields)}}};"
+
+
+def _c_type(value: Pointer | Scalar | tuple[Scalar, ...]) -> str:
+    first = value[0] if isinstance(value, tuple) else value
+    return "uint64_t" if isinstance(first, Pointer) else f"uint{8 * first.dtype.itemsize}_t"
+
+
+def _value(value: Pointer | Scalar | tuple[Scalar, ...], sizes: Mapping[str, int]) -> str:
+    if isinstance(value, tuple):
+        return f"{{{', '.join(_value(each, sizes) for each in value)}}}"
+    if isinstance(value, Pointer):
+        return f"(uintptr_t)memory_{value.buffer} + {value.offset * sizes[value.buffer]}" if value.buffer else "0"
+    number = int.from_bytes(value.bytes, "little")
+    return f"0x{number:x}" if value.dtype.is_float or value.value < 0 else str(number)

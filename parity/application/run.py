@@ -22,7 +22,7 @@ from parity.engine.case_records import NOT_RECORDED, CaseRecord, Column, Provena
 from parity.engine.execution import execute_plan as stream
 from parity.engine.known_issues import KnownIssues, load_known_issues
 from parity.engine.plan import Plan, make_tasks, runnable_tasks, runner_columns
-from parity.engine.pool import PoolFactory, RemoteWorkers, worker_pool
+from parity.engine.pool import PoolFactory, RemoteWorkers, Workers
 from parity.engine.record_file import RecordWriter, environment, records_without_code
 from parity.engine.shards import Shard, Share
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, describe_os_error
@@ -169,12 +169,11 @@ class Run:
         describe = (self.cluster.describe,) if self.cluster else ()
         return environment(plan, arguments, self.share, *describe)
 
-    @property
-    def pools(self) -> PoolFactory:
-        """The factory of the pool that executes a plan of this run."""
+    def workers(self, progress: Progress) -> Workers:
+        """Return the workers that execute a plan of this run."""
         if (cluster := self.cluster) is None:
-            return worker_pool
-        return lambda plan, jobs: cluster.pool(self.suite, plan)
+            return Workers(self.settings.jobs, progress)
+        return Workers(self.settings.jobs, progress, lambda plan, jobs: cluster.pool(self.suite, plan))
 
     @property
     def exclusive_pools(self) -> PoolFactory | None:
@@ -313,7 +312,7 @@ class Prepared:
         left = tuple(task for task, kernel in run.kernels(self.plan) if (task.op, kernel) not in done)
         if left:
             plan = replace(self.plan, tasks=left)
-            yield from stream(plan, run.suite, jobs=run.settings.jobs, progress=progress, pools=run.pools)
+            yield from stream(plan, run.suite, run.workers(progress))
 
     def execute(
         self,

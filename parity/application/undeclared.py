@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from parity.errors import UsageError
-from parity.model.code_object import CodeObject, spelled
+from parity.model.code_object import CodeObject, spelled, unqualified
 from parity.platform.files import read_text
 from parity.porting import find_modules, kernels_of
 from parity.suite.loading import Suite
@@ -26,7 +26,7 @@ def undeclared_kernels(
     for module, objects in built.items():
         for code in objects:
             names = {symbol: (*spelled(symbol), symbol)[0] for symbol in code.kernels}
-            compiled.update(_unqualified(name) for name in names.values())
+            compiled.update(map(unqualified, names.values()))
             missing = names.keys() - {code.symbol(name) for name in called.get(module, ())}
             if missing:
                 file = suite.files[module].relative_to(suite.kernels).as_posix()
@@ -48,7 +48,3 @@ def _other_files(suite: Suite, compiled: set[str]) -> Iterator[tuple[str, list[s
             continue
         if names:
             yield path.relative_to(suite.kernels).as_posix(), names
-
-
-def _unqualified(name: str) -> str:
-    return name.partition("<")[0].rpartition("::")[2]

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from parity.compilers.targets import Target
-from parity.platform.files import read_table
-from parity.platform.serialization import checked
-
-Variant = Literal["", "headers", "helpful"]
+from parity.platform.files import read_rows
 
 _SEPARATOR = "\n"
 """Separates flags in the text that patterns match. No flag contains it."""
@@ -30,11 +26,11 @@ class CompilerOption:
     """
 
     name: str
-    vendor: Literal["amd", "cuda"]
+    vendor: str
     flags: tuple[str, ...]
     where: str
     wavefront: int
-    variant: Variant
+    variant: str
     says: str
 
     def applies(self, target: Target, flags: Sequence[str]) -> bool:
@@ -61,13 +57,7 @@ class CompilerOption:
         return re.compile(rf"(?:^|(?<={_SEPARATOR}))(?:{self.where})(?=$|{_SEPARATOR})")
 
 
-def _read(path: Path) -> Iterator[CompilerOption]:
-    for row in read_table(path):
-        typed = {"flags": row["flags"].split(), "wavefront": int(row["wavefront"] or 0)}
-        yield checked(row | typed, CompilerOption, path.name)
-
-
-COMPILER_OPTIONS = tuple(_read(Path(__file__).with_name("compiler_options.csv")))
+COMPILER_OPTIONS = read_rows(Path(__file__).with_suffix(".csv"), CompilerOption)
 """All compiler options, the most telling ones first."""
 
 

@@ -15,7 +15,7 @@ from parity.compare.arbitration import Conclusion
 from parity.compare.verdict import Status
 from parity.compilers.rocm import other_headers, with_headers
 from parity.compilers.targets import target
-from parity.engine.calls import CallTimeout, Progress, WorkerCrashed, call_fault, quiet
+from parity.engine.calls import CallFailed, Progress, quiet
 from parity.engine.case_records import CaseRecord, Column, Task
 from parity.engine.judging import fault_verdict
 from parity.engine.plan import Plan
@@ -183,13 +183,13 @@ def _records(future: Future[tuple[CaseRecord, ...]], task: Task, suite: Suite, l
     """Return the records of a worker. If the case ended its process, they contain a fault."""
     try:
         return future.result()
-    except (WorkerCrashed, CallTimeout) as error:
+    except CallFailed as error:
         return _ended(error, task, suite, limit)
 
 
-def _ended(error: WorkerCrashed | CallTimeout, task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
+def _ended(error: CallFailed, task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
     assert task.cases
-    entry, verdict = suite.entry(task), fault_verdict(call_fault(error, limit))
+    entry, verdict = suite.entry(task), fault_verdict(error.fault(limit))
     return tuple(CaseRecord.of(entry, column, task.cases[0][1], verdict) for column in task.columns)
 
 
@@ -198,5 +198,5 @@ def _result(
 ) -> Rebuild:
     try:
         return future.result()
-    except (WorkerCrashed, CallTimeout) as error:
+    except CallFailed as error:
         return Rebuild(option, task.column, how, _ended(error, task.task, suite, limit))

@@ -114,7 +114,7 @@ def recompiled(
                 clang.compile_intermediate(unit, whole, t, precompiled=precompiled)
                 clang.compile_kernels(whole.read_text(), kernels, listing, t, unit.flags)
         except CompileError as error:
-            raise PortError.of(error) from None
+            raise PortError(error.module, error.target, error.log, error.files) from None
         return listing.read_text()
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +22,7 @@ from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration, NamedCase
 from parity.ops.lowering import is_pointwise, lower
+from parity.platform.files import read_rows
 
 BENCH_BYTES = 2**28
 """Bytes of the largest tensor of the contiguous case to measure: 64 Mi elements of four bytes."""
@@ -28,7 +30,7 @@ BENCH_BYTES = 2**28
 
 @dataclass(frozen=True)
 class StridedTemplate:
-    """A case for every grid-stride kernel that is elementwise: all tensors have the same layout.
+    """A row of ``strided_templates.csv``: a case for every elementwise grid-stride kernel. All tensors have one layout.
 
     Attributes:
         data: the stream of the inputs that accept it (default, and for other inputs: a usual stream of the op).
@@ -40,47 +42,21 @@ class StridedTemplate:
 
     title: str
     layout: str
-    launch: str = ""
-    data: str = ""
-    aliased: str = ""
-    narrowing: bool = False
-    in_place: bool = False
-    once: bool = False
+    launch: str
+    data: str
+    aliased: str
+    narrowing: bool
+    in_place: bool
+    once: bool
 
 
-STRIDED_TEMPLATES = (
-    StridedTemplate("more elements than threads, and some left over", "2051", "launch=2x33", "bits"),
-    StridedTemplate("many blocks: some may work for others", "2x1031", "launch=4096x1", "limits"),
-    StridedTemplate("more elements than threads, transposed", "33x65:1,33", "launch=1x32"),
-    StridedTemplate("more elements than threads, from the second one on", "1030+1", "launch=1x32"),
-    StridedTemplate("more elements than threads, every other one", "515:2", "launch=1x32"),
-    StridedTemplate(
-        "more elements than threads, in five dims, rows with gaps", "2x3x1x2x5:42,14,14,7,1", "launch=1x32"
-    ),
-    StridedTemplate(
-        "one thread per block, rows with gaps, from the sixth element on", "4x7x1:29,4,2+5", "launch=4096x1"
-    ),
-    StridedTemplate("one element, without dims", "()", "launch=2x33"),
-    StridedTemplate("more elements than threads, special values", "2051", "launch=2x33", "special"),
-    StridedTemplate(
-        "more elements than threads, halfway between numbers of fewer bits",
-        "2051",
-        "launch=2x33",
-        "halfway",
-        narrowing=True,
-    ),
-    StridedTemplate(
-        "two operands in the same memory, one of them transposed", "33x65", "launch=1x32", aliased="33x65:1,33"
-    ),
-    StridedTemplate("in place, several blocks", "2051", data="bits", in_place=True),
-    StridedTemplate("more than 65,536 elements", "66051", once=True),
-)
+STRIDED_TEMPLATES = read_rows(Path(__file__).with_name("strided_templates.csv"), StridedTemplate)
 """Layouts and launches for the fast and slow paths of elementwise kernels."""
 
 
 @dataclass(frozen=True)
 class EdgeTemplate:
-    """A drawn case whose inputs get other data, for kernels that accept such data.
+    """A row of ``edge_templates.csv``: other data for the inputs of a drawn case, for kernels that accept such data.
 
     An input accepts ``stream`` if the op declares one of ``floats``, ``integers`` or ``blocks`` for it, depending on
     the input's type.
@@ -91,12 +67,12 @@ class EdgeTemplate:
     """
 
     title: str
-    stream: str = ""
-    floats: tuple[str, ...] = ()
-    integers: tuple[str, ...] = ()
-    blocks: tuple[str, ...] = ()
-    in_rows: bool = False
-    gap: int = 0
+    stream: str
+    floats: tuple[str, ...]
+    integers: tuple[str, ...]
+    blocks: tuple[str, ...]
+    in_rows: bool
+    gap: int
 
     def accepts(self, kind: DType, streams: Collection[str]) -> bool:
         """Return whether an input of this type, with these declared streams, accepts the data."""
@@ -104,21 +80,9 @@ class EdgeTemplate:
         return not set(wanted).isdisjoint(streams)
 
 
-EDGE_TEMPLATES = (
-    EdgeTemplate("rows of one special value each", "runs", floats=("special",), integers=("special",)),
-    EdgeTemplate("halfway between numbers of fewer bits", "halfway", floats=("normal",), integers=("special", "bits")),
-    EdgeTemplate("subnormal scales", "subnormal", blocks=("special",)),
-    EdgeTemplate("rows of one extreme value each", "extreme", floats=("special",), integers=("special",), in_rows=True),
-    EdgeTemplate("only the lowest value", "lowest", floats=("special",), integers=("special",), in_rows=True),
-    EdgeTemplate("random bit patterns", "bits", floats=("bits",), integers=("bits",), in_rows=True),
-    EdgeTemplate("limits and powers of two", "limits", floats=("special",), integers=("special",), in_rows=True),
-    EdgeTemplate(
-        "rows with gaps", "small", floats=("normal", "small"), integers=("normal", "small"), in_rows=True, gap=5
-    ),
-)
+EDGE_TEMPLATES = read_rows(Path(__file__).with_name("edge_templates.csv"), EdgeTemplate)
 SPARSE_LAYOUT, SPARSE_LAUNCH = "92683x92681:2,1", "launch=67108864x32"
 """More than 2^33 elements in little memory, for launches of which only a sample of the blocks runs."""
-
 MANY_BLOCKS = (4096, 1)
 """Blocks and threads per block of a launch with one thread per block and, usually, idle blocks."""
 

@@ -57,7 +57,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     run = Run.of(*arguments.selectors, **names, suite=suite, settings=drawing, cluster=cluster)
     prepared = build_run(run, messages(arguments.json))
     levels, kinds = LEVELS if arguments.levels == "both" else (arguments.levels,), frozenset(arguments.kind)
-    settings = CampaignSettings(arguments.count, arguments.seed, levels, kinds, arguments.search, arguments.jobs)
+    settings = CampaignSettings(arguments.count, arguments.seed, levels, kinds, arguments.search)
     found = _planted(prepared, settings, arguments.output)
     texts = {FILE: json_text(found.recall, indent=1).decode() + "\n", "recall.md": markdown(found.recall)}
     write_texts(arguments.output, texts)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from parity.cluster import launches
-from parity.cluster.launches import NEAREST
-from parity.cluster.outcome_codec import restore_unchanged
-from parity.engine.calls import CallTimeout, NoWorker, Pool, WorkerCrashed, call_fault
+from parity.cluster.launches import NEAREST, restore_unchanged
+from parity.engine.calls import CallFailed, NoWorker, Pool
 from parity.engine.case_records import CaseRecord, Column, Task
 from parity.engine.execution import task_limit
 from parity.engine.plan import Plan
@@ -24,7 +24,7 @@ from parity.engine.worker import Worker
 from parity.errors import ResourceExhausted, Unsupported
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Computation, Launch, Outcome, Shadows
-from parity.runners import Evidence, OpSession, Probe, Session
+from parity.runners import OpSession, Session
 from parity.runners.recording_file import launch_digest
 from parity.suite.loading import Suite
 
@@ -55,7 +55,7 @@ class Coordinator:
         for column, future in ahead.items():
             try:
                 self._worker.fetched[column] = future.result()
-            except (WorkerCrashed, CallTimeout):  # so each launch is requested alone
+            except CallFailed:  # so each launch is requested alone
                 self._worker.fetched[column] = {}
             except NoWorker as reason:
                 self._worker.absent[column] = str(reason)
@@ -79,16 +79,22 @@ class _RemoteWorker(Worker):
         if not column.live:
             return super().session(column)
         if column not in self.sessions:
-            library = OpSession(_RemoteLibrary(self, column), column.target)
+            library = OpSession(partial(self._compute, column))
             self.sessions[column] = _remote_session(self, column) if column.built else library
         return self.sessions[column]
+
+    def _compute(self, column: Column, asked: Computation) -> np.ndarray[Any, Any]:
+        found = self.call(column, launches.compute, asked.op.partition(".")[0], asked)
+        if found.output is None:
+            raise Unsupported(found.unsupported)
+        return found.output
 
     def call(self, column: Column, function: Callable[..., T], module: str, *arguments: Any) -> T:
         """Call ``function(module, column, *arguments)`` on a worker that has the column.
 
         Raises:
             ResourceExhausted: No worker has the column.
-            WorkerCrashed, CallTimeout: The call ended its process.
+            CallFailed: The call ended its process.
         """
         if column in self.absent:
             raise ResourceExhausted(self.absent[column])
@@ -98,13 +104,13 @@ class _RemoteWorker(Worker):
             ).result()
         except NoWorker as reason:
             self.absent[column] = str(reason)
-            raise ResourceExhausted(self.absent[column]) from reason
+            raise
 
 
 class _RemoteSession:
     """A session on a worker. Subclasses add the optional capabilities that the real session has."""
 
-    _execute, _prefix = staticmethod(launches.execute), ""
+    _nearest = False
 
     def __init__(self, worker: _RemoteWorker, column: Column) -> None:
         self._worker, self._column = worker, column
@@ -113,11 +119,11 @@ class _RemoteSession:
         """Do nothing: each worker prepares its kernels itself."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        found = self._worker.fetched.get(self._column, {}).get(self._prefix + launch_digest(launch, buffers))
+        found = self._worker.fetched.get(self._column, {}).get(NEAREST * self._nearest + launch_digest(launch, buffers))
         try:
-            found = found or self._call(self._execute, code, launch, dict(buffers))
-        except (WorkerCrashed, CallTimeout) as error:
-            return Outcome.untouched(buffers, call_fault(error, self._worker.plan.seconds))
+            found = found or self._call(launches.execute, code, launch, dict(buffers), self._nearest)
+        except CallFailed as error:
+            return Outcome.untouched(buffers, error.fault(self._worker.plan.seconds))
         return restore_unchanged(found, buffers)
 
     def _call(self, function: Callable[..., T], code: CodeObject, *arguments: Any) -> T:
@@ -131,7 +137,7 @@ class _RemoteDrawing(_RemoteSession):
 
 
 class _RemoteNearest(_RemoteSession):
-    _execute, _prefix = staticmethod(launches.execute_nearest), NEAREST
+    _nearest = True
 
 
 class _RemoteExplaining(_RemoteSession):
@@ -160,22 +166,3 @@ def _remote_session(worker: _RemoteWorker, column: Column) -> Session:
     bases = tuple(_CAPABILITIES[name] for name in worker.call(column, launches.capabilities, module))
     found: Session = type("_Session", bases or (_RemoteSession,), {})(worker, column)
     return found
-
-
-class _RemoteLibrary:
-    def __init__(self, worker: _RemoteWorker, column: Column) -> None:
-        self._worker, self._column = worker, column
-        self.name, self.vendor, self.evidence = column.runner, column.vendor, Evidence.LIBRARY
-
-    def probe(self) -> Probe:
-        return Probe(True)
-
-    def targets(self) -> tuple[str, ...]:
-        return (self._column.target,)
-
-    def compute(self, target: str, asked: Computation) -> np.ndarray[Any, Any]:
-        """As ``OpRunner.compute``."""
-        found = self._worker.call(self._column, launches.compute, asked.op.partition(".")[0], asked)
-        if found.output is None:
-            raise Unsupported(found.unsupported)
-        return found.output

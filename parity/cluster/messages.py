@@ -71,7 +71,7 @@ class Answer:
 
         Raises:
             SchemaError: The value does not have the return type of the function.
-            WorkerCrashed, CallTimeout, NoWorker, ParityError: The function did not return.
+            CallFailed, NoWorker, ParityError: The function did not return.
         """
         if self.how == "returned":
             kind: type[T] = get_type_hints(function)["return"]

@@ -21,13 +21,12 @@ MISTAKES = {"only zeros": 0.0, "the opposite sign": -1.0, "half as large again":
 
 
 @np.errstate(all="ignore")
-def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | None = None) -> Verdict:
+def compare(expected: Expected, got: Array, *, vendor: Vendor) -> Verdict:
     """Judge ``got``, which has the dtype and the logical shape of ``expected.value``.
 
-    ``vendor`` selects the documented accuracy limits. ``poison`` is a mask of elements that were never written; without
-    it, elements whose bytes all equal POISON count as unwritten. An output meets a known divergence if it follows the
-    divergence in every element where that differs from the nominal value. The divergence D22 means that a result is
-    within AMD's limits but outside CUDA's.
+    ``vendor`` selects the documented accuracy limits. Elements whose bytes all equal POISON count as unwritten. An
+    output meets a known divergence if it follows the divergence in every element where that differs from the nominal
+    value. The divergence D22 means that a result is within AMD's limits but outside CUDA's.
 
     Raises:
         UsageError: the dtype or shape differs.
@@ -53,7 +52,7 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
     budget = float(shares.max(initial=0.0))
     if right.all() and expected.bias and (biased := expected.bias(got)):
         wrong = np.asarray(bit_patterns(value) != bit_patterns(got)) & ~exactly
-        return _failure(expected, got, wrong, shares, poison, budget, tuple(divergences)).noted(biased)
+        return _failure(expected, got, wrong, shares, budget, tuple(divergences)).noted(biased)
     if right.all():
         allowed = bounds is not None and _allows(bounds)
         by_budget = right & ~exactly
@@ -66,7 +65,7 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
             beyond_observed=beyond,
             allowed=allowed,
         )
-    return _failure(expected, got, ~right, shares, poison, budget, tuple(divergences))
+    return _failure(expected, got, ~right, shares, budget, tuple(divergences))
 
 
 @np.errstate(all="ignore")
@@ -195,20 +194,12 @@ def _ratio(distance: Array, bounds: Bounds) -> Array:
 
 
 def _failure(
-    expected: Expected,
-    got: Array,
-    wrong: Array,
-    shares: Array,
-    poison: Array | None,
-    budget: float,
-    divergences: tuple[str, ...],
+    expected: Expected, got: Array, wrong: Array, shares: Array, budget: float, divergences: tuple[str, ...]
 ) -> Verdict:
     value = expected.value
-    if poison is None:
-        pattern = np.full(got.dtype.itemsize, POISON, np.uint8).view(array_dtype(got).bits)[0]
-        poison = bit_patterns(got) == pattern
+    poison = np.full(got.dtype.itemsize, POISON, np.uint8).view(array_dtype(got).bits)[0]
     # Single wrong values may equal the poison by chance: one in 256 for u8.
-    unwritten = np.asarray(wrong & poison)
+    unwritten = np.asarray(wrong & (bit_patterns(got) == poison))
     classes = {"unwritten": unwritten & (2 * unwritten.sum() >= wrong.sum())}
     if array_dtype(got).is_float:
         classes["nan for a number"] = wrong & np.isnan(got)

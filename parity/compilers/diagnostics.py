@@ -60,7 +60,7 @@ class Diagnostic:
     @property
     def names(self) -> tuple[str, ...]:
         """The names that the message quotes."""
-        return tuple(a or b for a, b in _QUOTED.findall(self.text))
+        return quoted(self.text)
 
     @property
     def subject(self) -> str:
@@ -83,6 +83,11 @@ class Diagnostic:
     def place_in(self, files: Collection[str]) -> Place:
         """Return the first place of the error in one of these files, or the error's own place."""
         return next((place for place in (*self.places, *self.included) if place[0] in files), self.places[0])
+
+
+def quoted(text: str) -> tuple[str, ...]:
+    """Return the names that a message quotes."""
+    return tuple(a or b for a, b in _QUOTED.findall(text))
 
 
 def diagnostics(log: str) -> list[Diagnostic]:

@@ -15,6 +15,8 @@ COMMENT_OR_LITERAL = r"""
 """
 """A regular expression for ``re.VERBOSE | re.DOTALL``. It ends with the line or file if the token is unterminated."""
 
+WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+
 _SKIPPED = re.compile(
     rf"{COMMENT_OR_LITERAL} | (?P<number> \.?[0-9](?:[eEpP][+-]|'(?=\w)|[\w.])* )", re.VERBOSE | re.DOTALL
 )
@@ -47,9 +49,9 @@ class Lines:
         """Return the line of a position, from 1."""
         return bisect.bisect_right(self._starts, at)
 
-    def column(self, at: int) -> int:
-        """Return the column of a position, from 1."""
-        return at - self._starts[self.number(at) - 1] + 1
+    def place(self, at: int) -> tuple[int, int]:
+        """Return the line and the column of a position, from 1."""
+        return self.number(at), at - self._starts[self.number(at) - 1] + 1
 
 
 @functools.lru_cache(maxsize=256)

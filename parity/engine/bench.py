@@ -19,7 +19,7 @@ import numpy as np
 
 from parity.build.modules import build
 from parity.engine import worker
-from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, call_fault, quiet
+from parity.engine.calls import CallFailed, Pool, Progress, quiet
 from parity.engine.case_records import Column, Task
 from parity.engine.execution import task_limit
 from parity.engine.judging import Implementation, not_judged_verdict, run_and_judge
@@ -220,13 +220,9 @@ def _elsewhere(
     limit = task_limit(plan, task)
     try:
         return pool.schedule(measure_task, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
-    except (WorkerCrashed, CallTimeout) as error:
+    except CallFailed as error:
         entry = suite.entry(task)
-        return KernelMeasurements(
-            None, [_blank(entry, column)("", entry.name, problem=call_fault(error, limit).message)]
-        )
-    except NoWorker as reason:
-        raise ResourceExhausted(str(reason)) from None
+        return KernelMeasurements(None, [_blank(entry, column)("", entry.name, problem=error.fault(limit).message)])
 
 
 _meters: dict[tuple[Column, bool, float], Timer | Counter] = {}

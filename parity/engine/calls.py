@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 from parity.engine.case_records import Column
+from parity.errors import ResourceExhausted
 from parity.model.launch import Fault
 
 T = TypeVar("T")
@@ -25,7 +26,15 @@ def quiet(what: str, done: int, total: int) -> None:
     """Discard the progress."""
 
 
-class WorkerCrashed(Exception):
+class CallFailed(Exception):
+    """A call ended its process."""
+
+    def fault(self, seconds: float) -> Fault:
+        """Return the fault of a launch in such a call. ``seconds`` is the limit of the call."""
+        raise NotImplementedError
+
+
+class WorkerCrashed(CallFailed):
     """A process ended during a call. ``exitcode`` is negative if a signal ended it."""
 
     def __init__(self, exitcode: int | None) -> None:
@@ -35,17 +44,20 @@ class WorkerCrashed(Exception):
     def __str__(self) -> str:
         return f"the process {describe_exit(self.exitcode)}"
 
-    @property
-    def killed(self) -> bool:
-        """True if the process was killed from outside, for example because the system ran out of memory."""
-        return self.exitcode == -signal.SIGKILL
+    def fault(self, seconds: float) -> Fault:
+        if self.exitcode == -signal.SIGKILL:
+            return Fault("killed", f"{self}, which happens when the system is out of memory", True)
+        return Fault("crash", str(self), True)
 
 
-class CallTimeout(Exception):
+class CallTimeout(CallFailed):
     """A call exceeded its time limit, and its process was killed."""
 
+    def fault(self, seconds: float) -> Fault:
+        return Fault("timeout", f"no end within {seconds:g} s; its process was killed", True)
 
-class NoWorker(Exception):
+
+class NoWorker(ResourceExhausted):
     """No worker has what a call needs. The text names what is missing and why."""
 
 
@@ -64,18 +76,9 @@ class Pool(Protocol):
         The first argument identifies the module: its name, or an object with an ``op``. The return value must be data
         of the annotated return type.
 
-        The future holds the return value, the exception that the function raised, ``WorkerCrashed``, ``CallTimeout`` or
-        ``NoWorker``, or ``NotAvailable`` if no worker is left.
+        The future holds the return value, the exception that the function raised, ``CallFailed`` or ``NoWorker``, or
+        ``NotAvailable`` if no worker is left.
         """
-
-
-def call_fault(error: WorkerCrashed | CallTimeout, seconds: float) -> Fault:
-    """Return the fault of a launch whose call ended its process. ``seconds`` is the limit of the call."""
-    if isinstance(error, CallTimeout):
-        return Fault("timeout", f"no end within {seconds:g} s; its process was killed", True)
-    if error.killed:
-        return Fault("killed", f"{error}, which happens when the system is out of memory", True)
-    return Fault("crash", str(error), True)
 
 
 def describe_exit(exitcode: int | None) -> str:

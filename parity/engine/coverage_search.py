@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
 from parity.cases.neighbours import draw_neighbour
 from parity.engine import worker
-from parity.engine.calls import CallTimeout, NoWorker, Progress, WorkerCrashed, quiet
+from parity.engine.calls import CallFailed
 from parity.engine.case_records import Task
 from parity.engine.execution import prepare, task_limit
 from parity.engine.plan import Plan
-from parity.engine.pool import PoolFactory, completed, worker_pool
-from parity.errors import ResourceExhausted
+from parity.engine.pool import Workers, completed
 from parity.footprint.basic_blocks import point_places
 from parity.footprint.compared_constants import kernel_constants
 from parity.model.case import Case
@@ -45,42 +45,28 @@ class FoundCase:
         return f"reaches {self.places[0]}" if self.places else "reaches more"
 
 
-def search_coverage(
-    plan: Plan,
-    suite: Suite,
-    tries: int,
-    *,
-    jobs: int | None = None,
-    progress: Progress = quiet,
-    pools: PoolFactory = worker_pool,
-) -> Iterator[FoundCase]:
+def search_coverage(plan: Plan, suite: Suite, tries: int, workers: Workers) -> Iterator[FoundCase]:
     """Yield cases that reach more than the cases of the plan, after executing up to ``tries`` cases per kernel.
 
     The same plan gives the same cases. The first column that notes coverage decides, and the cases apply to all
-    columns. If a case ends its process, the search in its kernel finds nothing. ``pools`` creates the pool.
+    columns. If a case ends its process, the search in its kernel finds nothing.
 
     Raises:
         ResourceExhausted: No worker can execute the search any more.
     """
-    with pools(plan, jobs) as pool:
+    with workers.pools(plan, workers.jobs) as pool:
         if pool.shared:
-            prepare(plan, suite, pool, progress)
+            prepare(plan, suite, pool, workers.progress)
         limits = (task_limit(plan, task) * max(1.0, tries / plan.examples) for task in plan.tasks)
-        futures = {
-            pool.schedule(search_task, [task, tries], seconds=limit, columns=task.columns): number
-            for number, (task, limit) in enumerate(zip(plan.tasks, limits, strict=True))
-        }
-        found: dict[int, list[FoundCase]] = {}
-        for done, future in enumerate(completed(futures), 1):
-            try:
-                found[futures[future]] = future.result()
-            except (WorkerCrashed, CallTimeout):
-                found[futures[future]] = []
-            except NoWorker as reason:
-                raise ResourceExhausted(str(reason)) from None
-            progress("searching", done, len(plan.tasks))
-    for number in sorted(found):
-        yield from found[number]
+        futures = [
+            pool.schedule(search_task, [task, tries], seconds=limit, columns=task.columns)
+            for task, limit in zip(plan.tasks, limits, strict=True)
+        ]
+        for done, _ in enumerate(completed(futures), 1):
+            workers.progress("searching", done, len(plan.tasks))
+    for future in futures:
+        with suppress(CallFailed):
+            yield from future.result()
 
 
 def search_task(task: Task, tries: int) -> list[FoundCase]:

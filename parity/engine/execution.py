@@ -10,12 +10,12 @@ from dataclasses import replace
 from parity.compare.arbitration import SideResult
 from parity.compare.verdict import Status, Verdict
 from parity.engine import worker
-from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, call_fault, quiet
+from parity.engine.calls import CallFailed, NoWorker, Pool, Progress
 from parity.engine.case_records import CaseRecord, Column, Task
 from parity.engine.cross_vendor import compare_vendors
 from parity.engine.judging import fault_verdict
 from parity.engine.plan import Plan
-from parity.engine.pool import PoolFactory, completed, worker_pool
+from parity.engine.pool import Workers, completed
 from parity.suite.loading import Suite
 
 CASES_PER_LIMIT = 10
@@ -24,34 +24,21 @@ BATCH = 8
 """Kernels to translate in one call."""
 
 
-def execute_plan(
-    plan: Plan,
-    suite: Suite,
-    *,
-    jobs: int | None = None,
-    progress: Progress = quiet,
-    pools: PoolFactory = worker_pool,
-) -> Iterator[CaseRecord]:
+def execute_plan(plan: Plan, suite: Suite, workers: Workers | None = None) -> Iterator[CaseRecord]:
     """Yield the record of every case, kernel by kernel in the order in which kernels finish.
 
     A case that crashes or hangs its process costs only that case: the rest of its kernel runs again, case by case.
-    Closing the iterator stops the workers.
-
-    Args:
-        plan: The plan.
-        suite: The suite of the plan.
-        jobs: The number of worker processes. Default: ``default_jobs``.
-        progress: Receives the progress.
-        pools: Creates the pool. Default: worker processes on this machine.
+    Closing the iterator stops the workers, which are processes on this machine by default.
     """
-    with pools(plan, jobs) as pool:
+    workers = workers or Workers()
+    with workers.pools(plan, workers.jobs) as pool:
         if pool.shared:
-            prepare(plan, suite, pool, progress)
-        progress("running", 0, len(plan.tasks))
+            prepare(plan, suite, pool, workers.progress)
+        workers.progress("running", 0, len(plan.tasks))
         open_tasks = {schedule_task(plan, pool, task): task for task in plan.tasks}
         for finished, future in enumerate(completed(open_tasks), 1):
             yield from collect_records(plan, suite, pool, open_tasks[future], future)
-            progress("running", finished, len(plan.tasks))
+            workers.progress("running", finished, len(plan.tasks))
 
 
 def schedule_task(plan: Plan, pool: Pool, task: Task) -> Future[list[CaseRecord]]:
@@ -69,10 +56,10 @@ def collect_records(
     """Yield the records of a scheduled task. If the task ended its process, run it again case by case."""
     try:
         yield from future.result()
-    except (WorkerCrashed, CallTimeout):
+    except CallFailed:
         yield from _one_by_one(plan, suite, pool, task)
     except NoWorker as reason:
-        yield from _not_run(plan, suite, task, reason)
+        yield from _without_result(plan, suite, task, _absent(reason))
 
 
 def task_limit(plan: Plan, task: Task) -> float:
@@ -117,10 +104,10 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
         alone = replace(task, columns=columns, cases=(case,), shrink=False)
         try:
             records = _submitted(pool, alone, plan.seconds).result()
-        except (WorkerCrashed, CallTimeout):
+        except CallFailed:
             records = _on_each(plan, suite, pool, alone)
         except NoWorker as reason:
-            records = _not_run(plan, suite, alone, reason)
+            records = _without_result(plan, suite, alone, _absent(reason))
         for record in records:
             mine = next(column for column in columns if column.ran(record))
             done[mine].append(record)
@@ -132,7 +119,7 @@ def _with_minimal(plan: Plan, pool: Pool, task: Task, record: CaseRecord) -> Cas
     """Return the record with the simplest case of its failure, or unchanged if the search ends its process."""
     where = tuple(column for column in task.columns if column.ran(record))
     search = replace(task, columns=where, shrink=True)
-    with contextlib.suppress(WorkerCrashed, CallTimeout, NoWorker):
+    with contextlib.suppress(CallFailed, NoWorker):
         (found,) = _submitted(pool, search, task_limit(plan, search)).result()
         return replace(record, minimal=found.minimal)
     return record
@@ -158,24 +145,20 @@ def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord
     """Return the records of one case on the first column of a task, even if the case ends its process."""
     column = task.columns[0]
     try:
-        found = _submitted(pool, task, plan.seconds).result()
-        return [record for record in found if column.ran(record)]
+        return list(filter(column.ran, _submitted(pool, task, plan.seconds).result()))
     except NoWorker as reason:
         verdict = _absent(reason)
-    except (WorkerCrashed, CallTimeout) as error:
-        verdict = fault_verdict(call_fault(error, plan.seconds))
-    ((title, text),) = plan.draw(suite, task, sparse=True)
-    entry = suite.entry(task)
-    about = entry.op.divergences(entry.dtypes).get(text, "")
-    return [plan.known.mark(CaseRecord.of(entry, column, text, verdict, title, divergence=about))]
+    except CallFailed as error:
+        verdict = fault_verdict(error.fault(plan.seconds))
+    return _without_result(plan, suite, replace(task, columns=(column,)), verdict)
 
 
-def _not_run(plan: Plan, suite: Suite, task: Task, reason: NoWorker) -> list[CaseRecord]:
-    """Return the records of a task that no worker can execute."""
+def _without_result(plan: Plan, suite: Suite, task: Task, verdict: Verdict) -> list[CaseRecord]:
+    """Return the records of a task whose cases all have the same verdict, because none returned a result."""
     entry = suite.entry(task)
     about = entry.op.divergences(entry.dtypes)
     return [
-        CaseRecord.of(entry, column, text, _absent(reason), title, divergence=about.get(text, ""))
+        plan.known.mark(CaseRecord.of(entry, column, text, verdict, title, divergence=about.get(text, "")))
         for column in task.columns
         for title, text in plan.draw(suite, task, sparse=True)
     ]

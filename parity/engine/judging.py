@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from parity.model.coverage import Reached
 from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Op
+from parity.platform.files import read_table
 from parity.reference.expected import Expected
 from parity.runners import OpSession, Session, SupportsNearest, Vendor
 
@@ -33,19 +35,8 @@ NOT_COMPARED = (
     "were checked, but values were not"
 )
 
-# Maps the kind of a fault to the status of the case. Any other kind is a failure of the kernel.
-_STATUS = {
-    "timeout": Status.TIMEOUT,
-    "no progress": Status.TIMEOUT,
-    "not emulated": Status.ERROR,
-    "unknown instruction": Status.ERROR,
-    "error": Status.ERROR,
-    "out of memory": Status.NOT_JUDGED,
-    "killed": Status.NOT_JUDGED,
-    "unusable code object": Status.ERROR,
-    "missing kernel": Status.MISSING,
-    "not recorded": Status.UNSUPPORTED,
-}
+_STATUS = {row["fault"]: Status(row["status"]) for row in read_table(Path(__file__).with_name("fault_statuses.csv"))}
+"""The status of a case by the kind of its fault. Any other kind is a failure of the kernel."""
 
 
 @dataclass(frozen=True)

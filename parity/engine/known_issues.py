@@ -58,7 +58,9 @@ _VERSION = re.compile(r"\d+(?:\.\d+)*")
 _Texts = Annotated[str | Annotated[list[str], Meta(min_length=1)], Meta(description="a text or a list of texts")]
 
 
-class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
+class IssueDeclaration(Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry of the file."""
+
     cases: _Texts
     failure: _Texts
     reason: str
@@ -75,22 +77,19 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
 class Issue:
     """An issue from the entry at ``location``.
 
-    Covers all cases of ``kernels`` (op, kernel) and the texts in ``cases``, on ``columns`` (runner, target). ``ulps``
-    is the largest distance of an element in the class "value", in units in the last place of the output's dtype.
+    Covers all cases of ``kernels`` (op, kernel) and the texts in ``cases``, on ``columns`` (runner, target).
     """
 
     location: str
-    selectors: tuple[str, ...]
-    failure: tuple[str, ...]
-    reason: str
-    expires: datetime.date
+    entry: IssueDeclaration
     expired: bool
-    ulps: float = math.inf
-    says: str = ""
-    link: str = ""
     kernels: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
     cases: frozenset[str] = field(default=frozenset(), repr=False)
     columns: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
+
+    @property
+    def selectors(self) -> tuple[str, ...]:
+        return _several(self.entry.cases)
 
     def covers(self, record: CaseRecord) -> bool:
         """Return True if the issue is about this case on this runner and target."""
@@ -100,13 +99,14 @@ class Issue:
     def difference(self, verdict: Verdict) -> str:
         """Describe how a failure differs from the known failure; empty if it does not."""
         kinds = verdict.kinds or (verdict.kind or str(verdict.status),)
-        other = [kind for kind in kinds if not {kind, general_class(kind)} & set(self.failure)]
+        known, entry = _several(self.entry.failure), self.entry
+        other = [kind for kind in kinds if not {kind, general_class(kind)} & set(known)]
         if other:
-            return f"{' and '.join(other)}, not {' or '.join(self.failure)}"
-        if "value" in kinds and verdict.ulps > self.ulps:
-            return f"{verdict.ulps:.6g} ULP, more than {self.ulps:.6g}"
-        if self.says not in verdict.detail:
-            return f"its message does not contain {self.says!r}"
+            return f"{' and '.join(other)}, not {' or '.join(known)}"
+        if "value" in kinds and verdict.ulps > entry.ulps:
+            return f"{verdict.ulps:.6g} ULP, more than {entry.ulps:.6g}"
+        if entry.says not in verdict.detail:
+            return f"its message does not contain {entry.says!r}"
         return ""
 
 
@@ -127,8 +127,8 @@ class ReviewedIssue:
         if self.complaint:
             return f"{head} {self.complaint}"
         count = f"{self.cases} {'cases' if self.cases > 1 else 'case'}"
-        why = f"{issue.reason} ({issue.link})" if issue.link else issue.reason
-        return f"{head}, {count} on {', '.join(self.columns)}: {why}; until {issue.expires}"
+        why = f"{issue.entry.reason} ({issue.entry.link})" if issue.entry.link else issue.entry.reason
+        return f"{head}, {count} on {', '.join(self.columns)}: {why}; until {issue.entry.expires}"
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]
     complaint = ""
     if issue.expired:
         failing = f"{_count(others)} failed; fix that, or set another date" if others else "nothing failed; remove it"
-        complaint = f"expired on {issue.expires}: {failing}"
+        complaint = f"expired on {issue.entry.expires}: {failing}"
     elif others:
         first = others[0]
         other = issue.difference(first.verdict)
@@ -247,30 +247,22 @@ def _issue(
         if any(isinstance(each, str) and not each.strip() for each in (value if isinstance(value, list) else [value])):
             raise _Mistake(key, f"{key} is {value!r}, which is blank")
     try:
-        entry = checked(table, _Entry, location)
+        entry = checked(table, IssueDeclaration, location)
     except SchemaError as mismatch:
         raise _Mistake(str(mismatch.where[0]) if mismatch.where else "", mismatch.problem) from mismatch
-    failure = _several(entry.failure)
-    for kind in failure:
+    for kind in _several(entry.failure):
         if (needed := SIGNATURE.get(kind)) and needed not in table:
             what = "how far an element may be off" if needed == "ulps" else "a text that its message contains"
             raise _Mistake("failure", f"the failure {kind!r} needs {needed!r}: {what}")
-    selectors = _several(entry.cases)
     try:
-        selection = suite.select(selectors)
+        selection = suite.select(_several(entry.cases))
     except UsageError as error:
         raise _Mistake("cases", str(error)) from error
     requirements = _requirements(_several(entry.toolchain))
     return Issue(
         location,
-        selectors,
-        failure,
-        entry.reason,
-        entry.expires,
+        entry,
         entry.expires < today,
-        entry.ulps,
-        entry.says,
-        entry.link,
         frozenset((entry.op.name, entry.kernel) for entry in selection.entries),
         frozenset(map(str, selection.cases)),
         frozenset(

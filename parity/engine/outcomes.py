@@ -8,21 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from parity.engine import worker
-from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, call_fault, quiet
+from parity.engine.calls import CallFailed, Pool
 from parity.engine.case_records import Column, Task
 from parity.engine.execution import task_limit
 from parity.engine.journal import Journal
 from parity.engine.judging import not_judged_verdict
 from parity.engine.plan import Plan
-from parity.engine.pool import PoolFactory, completed, worker_pool
+from parity.engine.pool import Workers, completed
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Entry
 from parity.runners import SupportsNearest
-from parity.runners.recording_file import RecordedCase, launch_digest
+from parity.runners.recording_file import RecordedCase, changed_buffers, launch_digest
 from parity.suite.loading import Suite
 
 
@@ -57,18 +55,11 @@ def outcome_journal(path: Path, plan: Mapping[str, Any]) -> Journal[FinishedTask
 
 
 def record_outcomes(
-    plan: Plan,
-    suite: Suite,
-    journal: Journal[FinishedTask],
-    *,
-    jobs: int | None = None,
-    progress: Progress = quiet,
-    pools: PoolFactory = worker_pool,
+    plan: Plan, suite: Suite, journal: Journal[FinishedTask], workers: Workers
 ) -> Iterator[RecordedCase]:
     """Execute the tasks that the journal lacks, add them to the journal, and yield all cases in the order of the plan.
 
-    A case that crashes or hangs its process gets a fault; the rest of its kernel runs again, case by case. ``jobs`` is
-    the number of worker processes (default: ``default_jobs``), and ``pools`` creates the pool.
+    A case that crashes or hangs its process gets a fault; the rest of its kernel runs again, case by case.
 
     Raises:
         NotAvailable: The device cannot be opened.
@@ -78,10 +69,10 @@ def record_outcomes(
     missing = [number for number in range(len(plan.tasks)) if number not in there]
     if missing:
         left = replace(plan, tasks=tuple(plan.tasks[number] for number in missing))
-        with pools(left, jobs and min(jobs, len(missing))) as pool:
+        with workers.pools(left, workers.jobs and min(workers.jobs, len(missing))) as pool:
             for number, cases in _executed(plan, suite, pool, missing):
                 journal.add(FinishedTask.of(number, cases))
-                progress("recording", len(journal.entries), len(plan.tasks))
+                workers.progress("recording", len(journal.entries), len(plan.tasks))
     for entry in sorted(journal.entries, key=lambda entry: entry.task):
         yield from entry.unpacked()
 
@@ -97,10 +88,8 @@ def _executed(plan: Plan, suite: Suite, pool: Pool, numbers: list[int]) -> Itera
     for future in completed(open_tasks):
         try:
             yield open_tasks[future], future.result()
-        except (WorkerCrashed, CallTimeout):
+        except CallFailed:
             ended.append(open_tasks[future])
-        except NoWorker as reason:
-            raise ResourceExhausted(str(reason)) from None
     for number in ended:
         yield number, list(_one_by_one(plan, suite, pool, plan.tasks[number]))
 
@@ -113,8 +102,8 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Re
             try:
                 yield from pool.schedule(record_task, [alone], seconds=plan.seconds, columns=(column,)).result()
                 continue
-            except (WorkerCrashed, CallTimeout) as error:
-                fault = call_fault(error, plan.seconds)
+            except CallFailed as error:
+                fault = error.fault(plan.seconds)
                 if fault.kind == "killed":
                     raise ResourceExhausted(f"{fault.message}; use fewer worker processes: -j 1") from None
             yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
@@ -146,11 +135,6 @@ def record_task(task: Task) -> list[RecordedCase]:
 
 def _recorded(entry: Entry, column: Column, title: str, text: str, call: Call, outcome: Outcome) -> RecordedCase:
     """Return a case with the buffers that its launch changed, or with its fault."""
-    changed = {}
-    if outcome.fault is None:
-        for name, buffer in call.buffers.items():
-            after = np.ascontiguousarray(outcome.buffers[name]).tobytes()
-            if after != buffer.data.tobytes():
-                changed[name] = after
+    changed = changed_buffers(outcome.buffers, call.buffers) if outcome.fault is None else {}
     launch = launch_digest(call.launch, call.buffers)
     return RecordedCase(text, title, entry.op.module, entry.kernel, column.target, launch, changed, outcome.fault)

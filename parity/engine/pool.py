@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from parity.engine import worker
-from parity.engine.calls import Pool, T
+from parity.engine.calls import Pool, Progress, T, quiet
 from parity.engine.plan import Plan
 from parity.engine.processes import Processes
 from parity.runners import OpRunner, Runner, SupportsWorkerLimit, runner
@@ -70,6 +71,18 @@ def start_rule(plan: Plan) -> tuple[int, int | None]:
         return 0, None
     cases = sum(len(task.columns) * (plan.examples if task.cases is None else len(task.cases)) for task in plan.tasks)
     return math.ceil(CASES_PER_START * len(plan.tasks) / max(1, cases)), STARTS_AT_ONCE
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How to execute a plan: ``pools`` creates the pool with at most ``jobs`` processes (default: ``default_jobs``).
+
+    ``progress`` receives the progress.
+    """
+
+    jobs: int | None = None
+    progress: Progress = quiet
+    pools: PoolFactory = worker_pool
 
 
 def default_jobs(plan: Plan) -> int:

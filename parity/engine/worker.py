@@ -75,7 +75,7 @@ class Worker:
             self.sessions[column] = (
                 found.open(column.target, checked=self.plan.checked)
                 if isinstance(found, Runner)
-                else OpSession(found, column.target)
+                else OpSession(partial(found.compute, column.target))
             )
         return self.sessions[column]
 
@@ -152,7 +152,7 @@ class Worker:
                 sensitivity = progress.sensitivity[column]
                 sensitivity.add(each, call, column.vendor)
                 each = replace(each, verdict=replace(each.verdict, vacuous=sensitivity.vacuous))
-            record = self._mark(_record(entry, column, each, title, against.get(column)))
+            record = self._mark(make_record(entry, column, each, title, against.get(column)))
             # After a lost device, each attempt would take seconds.
             if task.shrink and record.failed and column.live and not each.lost and not call.sample:
                 record = self._with_minimal(entry, task, column, record, each, progress.minimal)
@@ -184,7 +184,7 @@ class Worker:
             note = f"(it was not made smaller: {type(error).__name__}: {error})"
             return replace(record, verdict=record.verdict.noted(note))
         found[failure] = small.case
-        return replace(record, minimal=_record(entry, column, small, against=against))
+        return replace(record, minimal=make_record(entry, column, small, against=against))
 
     def on_all(
         self, entry: Entry, columns: Sequence[Column], case: Case, call: Call, first: Mapping[Column, bool]
@@ -244,7 +244,7 @@ class Worker:
         plan = self.plan
 
         def is_known(checked: CheckedCase) -> bool:
-            return bool(self._mark(_record(entry, column, checked)).known)
+            return bool(self._mark(make_record(entry, column, checked)).known)
 
         settings = ShrinkSettings(plan.entry_seed(entry), plan.examples, plan.launches, hints, is_known)
         oracle = self._oracle(entry, task, failing)
@@ -338,7 +338,7 @@ def _error_verdict(error: Exception) -> Verdict:
     return Verdict(Status.ERROR, "error", detail=detail)
 
 
-def _record(
+def make_record(
     entry: Entry, column: Column, checked: CheckedCase, title: str = "", against: CrossVendorComparison | None = None
 ) -> CaseRecord:
     return CaseRecord.of(

@@ -8,12 +8,12 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, T, WorkerCrashed, quiet
+from parity.engine.calls import CallFailed, CallTimeout, NoWorker, Pool, Progress, T, WorkerCrashed
 from parity.engine.execution import prepare
 from parity.engine.plan import Plan
-from parity.engine.pool import PoolFactory, completed, worker_pool
-from parity.errors import ResourceExhausted
+from parity.engine.pool import Workers, completed
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, UnmutatedResult
 from parity.mutation.trial import MutatedKernel, choose_faults, run_unmutated, try_mutant
 from parity.suite.loading import Suite
@@ -40,8 +40,7 @@ LIMIT = 5
 class CampaignSettings:
     """The faults to plant: ``count`` faults drawn from ``seed``, in ``levels``, of the classes ``kinds`` (empty: all).
 
-    ``search`` is the number of additional cases for a survivor. ``jobs`` is the maximum number of processes (default:
-    one per processor).
+    ``search`` is the number of additional cases for a survivor.
     """
 
     count: int = COUNT
@@ -49,7 +48,6 @@ class CampaignSettings:
     levels: tuple[Level, ...] = LEVELS
     kinds: frozenset[str] = frozenset()
     search: int = SEARCH
-    jobs: int | None = None
 
 
 def distribute_faults(
@@ -82,16 +80,14 @@ def distribute_faults(
     return [(subject, share) for subject, share in zip(order, found, strict=True) if any(share.values())]
 
 
-@dataclass(frozen=True)
-class CampaignEvents:
-    """Callbacks of a campaign.
+class CampaignEvents(Protocol):
+    """Receives what a campaign reports besides the mutants."""
 
-    ``problem`` receives kernels in which nothing could be planted, and ``unmutated`` the results without faults.
-    """
+    def problem(self, kernel: MutatedKernel, error: Exception) -> None:
+        """Receive a kernel in which nothing could be planted."""
 
-    progress: Progress = quiet
-    problem: Callable[[MutatedKernel, Exception], None] = lambda kernel, error: None
-    unmutated: Callable[[MutatedKernel, UnmutatedResult], None] = lambda kernel, result: None
+    def unmutated(self, kernel: MutatedKernel, result: UnmutatedResult) -> None:
+        """Receive the result of a kernel without faults."""
 
 
 def mutate(
@@ -99,26 +95,24 @@ def mutate(
     suite: Suite,
     kernels: Sequence[MutatedKernel],
     settings: CampaignSettings,
-    *,
-    known: Mapping[str, MutantResult] | None = None,
-    events: CampaignEvents | None = None,
-    pools: PoolFactory = worker_pool,
+    known: Mapping[str, MutantResult],
+    events: CampaignEvents,
+    workers: Workers,
 ) -> Iterator[MutantResult]:
     """Yield the result of each mutant as soon as it is known. Mutants in ``known``, by key, are not tried again.
 
-    ``pools`` creates the pool (default: worker processes on this machine). Closing the iterator stops the workers.
+    Closing the iterator stops the workers.
 
     Raises:
         ResourceExhausted: No worker can execute the mutants any more.
     """
-    known, events = known or {}, events or CampaignEvents()
     shared = distribute_faults(kernels, settings)
     names = {(each.op, each.dtypes) for each, _ in shared}
     plan = replace(plan, tasks=tuple(task for task in plan.tasks if (task.op, task.dtypes) in names))
-    with pools(plan, settings.jobs) as pool:
+    with workers.pools(plan, workers.jobs) as pool:
         if pool.shared:
-            prepare(plan, suite, pool, events.progress)
-        campaign = _Campaign(pool, LIMIT * plan.seconds, settings, events)
+            prepare(plan, suite, pool, workers.progress)
+        campaign = _Campaign(pool, LIMIT * plan.seconds, settings, workers.progress, events)
         chosen = campaign.choose(shared)
         yield from (known[mutant.key] for _, mutant in chosen if mutant.key in known)
         yield from campaign.try_all(chosen, known)
@@ -129,11 +123,12 @@ class _Campaign:
     pool: Pool
     limit: float
     settings: CampaignSettings
+    progress: Progress
     events: CampaignEvents
 
     def choose(self, shared: Sequence[tuple[MutatedKernel, Mapping[Level, int]]]) -> list[tuple[MutatedKernel, Mutant]]:
         """Choose the faults of each kernel."""
-        self.events.progress("choosing", 0, len(shared))
+        self.progress("choosing", 0, len(shared))
         choosing = {
             self._schedule(choose_faults, kernel, dict(share), self.settings.seed, self.settings.kinds): kernel
             for kernel, share in shared
@@ -144,7 +139,7 @@ class _Campaign:
                 chosen += ((kernel, mutant) for mutant in future.result())
             except Exception as error:  # affects only this kernel
                 self.events.problem(kernel, error)
-            self.events.progress("choosing", done, len(shared))
+            self.progress("choosing", done, len(shared))
         return chosen
 
     def try_all(
@@ -152,7 +147,7 @@ class _Campaign:
     ) -> Iterator[MutantResult]:
         """Yield the results of the mutants that are not ``known``, and report the unmutated results."""
         before = sum(mutant.key in known for _, mutant in chosen)
-        self.events.progress("planting", before, len(chosen))
+        self.progress("planting", before, len(chosen))
         trying: dict[Future[MutantResult], Mutant] = {}
         unmutated: dict[tuple[str, str], tuple[MutatedKernel, Future[UnmutatedResult]]] = {}
         for kernel, mutant in chosen:
@@ -161,13 +156,10 @@ class _Campaign:
             if mutant.key not in known:
                 trying[self._schedule(try_mutant, kernel, mutant, self.settings.search)] = mutant
         for done, future in enumerate(completed(trying), before + 1):
-            try:
-                yield _outcome(future, trying[future], self.limit)
-            except NoWorker as reason:
-                raise ResourceExhausted(str(reason)) from None
-            self.events.progress("planting", done, len(chosen))
+            yield _outcome(future, trying[future], self.limit)
+            self.progress("planting", done, len(chosen))
         for kernel, result in unmutated.values():
-            with contextlib.suppress(WorkerCrashed, CallTimeout, NoWorker):
+            with contextlib.suppress(CallFailed, NoWorker):
                 self.events.unmutated(kernel, result.result())
 
     def _schedule(self, function: Callable[..., T], kernel: MutatedKernel, *more: object) -> Future[T]:

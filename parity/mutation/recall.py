@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -159,14 +159,13 @@ def compute_recall(
     seed: int,
     examples: int,
     complete: bool,
-    budgets: Mapping[tuple[str, str], float] | None = None,
+    budgets: Mapping[tuple[str, str], float],
 ) -> Recall:
     """Compute the recall of mutants.
 
     ``order`` gives the position of each kernel. ``budgets`` maps (kernel, target) to the unmutated kernel's share of an
     error bound.
     """
-    known = budgets or {}
     kernels: dict[tuple[str, str, str], Counter[str]] = {}
     classes: dict[tuple[Level, str], Counter[str]] = {}
     for each in tried:
@@ -180,21 +179,21 @@ def compute_recall(
             counts["beyond"] += each.reason is Reason.OUT_OF_REACH
     last = len(order)
     ordered = sorted(kernels.items(), key=lambda each: (order.get(each[0][1], last), each[0]))
+    survivors = sorted(
+        (each for each in tried if each.outcome is MutantOutcome.SURVIVED),
+        key=lambda each: (_rank(each), order.get(each.mutant.kernel, last), *_place(each.mutant)),
+    )
     return Recall(
         seed,
         examples,
         tuple(
             KernelRecall(
-                module, kernel, target, **{name: counts[name] for name in _COUNTED}, budget=known.get((kernel, target))
+                module, kernel, target, **{name: n[name] for name in _COUNTED}, budget=budgets.get((kernel, target))
             )
-            for (module, kernel, target), counts in ordered
+            for (module, kernel, target), n in ordered
         ),
-        tuple(ClassRecall(*key, *(counts[name] for name in _COUNTED)) for key, counts in sorted(classes.items())),
-        tuple(
-            _survivors(
-                sorted(tried, key=lambda each: (_rank(each), order.get(each.mutant.kernel, last), *_place(each.mutant)))
-            )
-        ),
+        tuple(ClassRecall(*key, *(n[name] for name in _COUNTED)) for key, n in sorted(classes.items())),
+        tuple(map(_survivor, survivors)),
         complete,
     )
 
@@ -218,16 +217,13 @@ def _counted(outcome: MutantOutcome) -> str:
     return names.get(outcome, "not shown")
 
 
-def _survivors(tried: Iterable[MutantResult]) -> Iterator[Survivor]:
-    for each in tried:
-        if each.outcome is MutantOutcome.SURVIVED:
-            mutant = each.mutant
-            assert each.reason is not None
-            yield Survivor(
-                mutant.kernel, mutant.target, mutant.level, mutant.kind, mutant.place, mutant.before, mutant.after,
-                each.reason, round(each.budget, 6), round(each.usual, 6), each.found,
-                each.detail,
-            )  # fmt: skip
+def _survivor(each: MutantResult) -> Survivor:
+    mutant = each.mutant
+    assert each.reason is not None
+    return Survivor(
+        mutant.kernel, mutant.target, mutant.level, mutant.kind, mutant.place, mutant.before, mutant.after,
+        each.reason, round(each.budget, 6), round(each.usual, 6), each.found, each.detail,
+    )  # fmt: skip
 
 
 def read_recall(path: Path) -> Recall:

@@ -19,15 +19,13 @@ from parity.platform.lazy_imports import lazy_getattr
 if TYPE_CHECKING:
     from parity.porting.build_files import Switch
     from parity.porting.compat import confirmed
-    from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda, compile_as_cuda
-    from parity.porting.cuda_templates import compile_with_templates
+    from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda, compile_as_cuda, compile_with_templates
     from parity.porting.errors import PortError
     from parity.porting.hints import setting_for, switches_of_kernels
     from parity.porting.hipify import HELPFUL, LITERAL
     from parity.porting.include_closure import closure
-    from parity.porting.includes import found_in, included
+    from parity.porting.includes import forget_folders, found_in, included
     from parity.porting.kernel_templates import Instantiation, instantiations, kernels_of, parameters
-    from parity.porting.project import forget_folders
     from parity.porting.source_tree import descendants, parse, source_of
     from parity.porting.sources import PORTED_SUFFIXES, Source, find_modules, find_ported
     from parity.porting.staging import compile_as_hip

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.compilers.lexing import Lines, code
+from parity.compilers.lexing import WORD, Lines, code
 from parity.model.finding import Finding
 from parity.platform.files import read_rows
 from parity.porting.cuda_names import defined_macros
@@ -26,7 +26,6 @@ FORCED = "parity/compat/"
 _OF_MACROS = (f"{FORCED}guards.h", f"{FORCED}macros.h")
 """Headers for names that the source itself defines, which causes the conflict."""
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(?:\\\r?\n|[^\n])*", re.MULTILINE)
 
 
@@ -128,17 +127,17 @@ def identifiers(text: str) -> Mapping[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for name, at in _words(text):
         if name not in found:
-            found[name] = (lines.number(at), lines.column(at))
+            found[name] = lines.place(at)
     return found
 
 
 def _words(text: str) -> Iterator[tuple[str, int]]:
     # A name in a condition is not a use, because an undefined name is 0. But include guards occur only there.
     plain = code(text)
-    for match in _NAME.finditer(_CONDITION.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), plain)):
+    for match in WORD.finditer(_CONDITION.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), plain)):
         yield match[0], match.start()
     for condition in _CONDITION.finditer(plain):
-        for match in _NAME.finditer(plain, *condition.span()):
+        for match in WORD.finditer(plain, *condition.span()):
             if any(row.header in _OF_MACROS for row in rules().get(match[0], ())):
                 yield match[0], match.start()
     for match in INCLUDE.finditer(text):

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines
+from parity.model.finding import Finding
 from parity.porting.preprocessor import ConditionValue, evaluate
 
 HIP = {"__HIPCC__": "1", "__HIP__": "1", "__HIP_PLATFORM_AMD__": "1"}
@@ -67,16 +68,6 @@ class Region(enum.Enum):
         return self in (Region.LEFT_OUT, Region.CUDA_ONLY)
 
 
-@dataclass(frozen=True)
-class Branch:
-    """A directive whose condition depends on a macro of CUDA: its place, its text, and its meaning for AMD."""
-
-    line: int
-    column: int
-    directive: str
-    meaning: str
-
-
 @dataclass
 class _Chain:
     """The branches that follow an ``#if``.
@@ -108,7 +99,7 @@ class Conditionals:
         text: The source.
         own: Macros that the program defines somewhere, so that their values are unknown.
         macros: Values of macros that are certainly defined, by ``-D`` or by a header of the program.
-        branches: The directives that depend on a macro of CUDA.
+        branches: The directives that depend on a macro of CUDA, with their meaning for AMD. The file is empty.
         constants: Macros without parameters that the source defines in compiled lines.
         renamed: CUDA's macros, with the macros of HIP that replace them.
     """
@@ -118,7 +109,7 @@ class Conditionals:
     macros: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.branches: list[Branch] = []
+        self.branches: list[Finding] = []
         distinguishing = _EITHER.sub("", self.text)
         self.renamed = RENAMED if any(name in distinguishing for name in HIP) else {**RENAMED, NVCC: "__HIPCC__"}
         self.constants: dict[str, str] = {}
@@ -217,7 +208,7 @@ class Conditionals:
         directive = " ".join(f"#{word} {rest}".split())
         short = directive if len(directive) <= _SHOWN else directive[: _SHOWN - 3] + "..."
         chain.explained = len(self.branches)
-        self.branches.append(Branch(self._lines.number(at), self._lines.column(at), short, meaning))
+        self.branches.append(Finding(short, "", *self._lines.place(at), meaning))
 
     def _meaning(self, name: str) -> str:
         if name in self.renamed:
@@ -236,7 +227,7 @@ class Conditionals:
         place = chain.explained
         if place is not None and lines[0] <= lines[1]:
             branch = self.branches[place]
-            self.branches[place] = replace(branch, meaning=f"{branch.meaning}, so {which} {fate}")
+            self.branches[place] = replace(branch, advice=f"{branch.advice}, so {which} {fate}")
 
     def _condition(self, word: str, rest: str) -> ConditionValue:
         if word == "else":

@@ -18,22 +18,27 @@ from parity.compilers.diagnostics import Diagnostic, Place, diagnostics, warning
 from parity.compilers.errors import CompileError
 from parity.compilers.headers import curand_headers
 from parity.compilers.include import HEADERS, STUBS
+from parity.compilers.nvcc import CudaOutputs, compile_module
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
+from parity.model.code_object import CodeObject
 from parity.model.finding import Finding
 from parity.porting import staged_files
 from parity.porting.errors import PortError
 from parity.porting.hints import remedies
 from parity.porting.host_code import HostCode
-from parity.porting.library_names import LIBRARY_NAMES, library_names
+from parity.porting.kernel_templates import INSTANTIATIONS, Instantiation, instantiations
 from parity.porting.removed_apis import headers_for
 from parity.porting.repair import repair
 from parity.porting.sources import Source
-from parity.porting.stubs import cuda_library, cuda_stub, forwarding_header
+from parity.porting.stubs import LIBRARY_NAMES, cuda_library, cuda_stub, forwarding_header, library_names
 from parity.porting.translation import Translation
 
 HIP_ON_CUDA = HEADERS / "cuda"
 """Headers with HIP's names for CUDA's compiler, which stubs include."""
+
+
+_REFUSED = re.compile(rf"^{re.escape(INSTANTIATIONS)}\((\d+)\): error", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -200,7 +205,7 @@ class _CudaStaging:
         paths = {str(place): str(source.originals[name]) for place, name in staged.originals.items()}
         known = re.compile(rf"(?:{'|'.join(map(re.escape, paths))})(?=[:(,\"' ])")
         log = known.sub(lambda match: paths[match[0]], error.log)
-        causes = (*staged.host.missing, *staged.host.reasons_of(each.text for each in diagnostics(log)))
+        causes = (*staged.host.missing, *staged.host.reasons_of(diagnostics(log)))
         found = remedies(source, source.files, diagnostics(log))
         log = "\n".join((*_with_paths(causes, source), log))
         return PortError(error.module, error.target, log, error.files, remedies=found)
@@ -221,3 +226,28 @@ def _forced(name: str | Path) -> str:
 def _with_paths(lines: Sequence[str], source: Source) -> list[str]:
     parts = (line.partition(":") for line in lines)
     return [f"{source.originals.get(name, name)}{colon}{rest}" for name, colon, rest in parts]
+
+
+def compile_with_templates(unit: Unit, outputs: CudaOutputs, target: Target, kernels: Sequence[str]) -> CodeObject:
+    """Compile a source, and add those templates with arguments in ``kernels`` that it does not instantiate itself.
+
+    A second file includes the source and instantiates them. Templates that the source does not have are omitted.
+
+    Raises:
+        CompileError, MissingTool: as ``compile_module``.
+    """
+    code = compile_module(unit, outputs, target)
+    wanted = [Instantiation((), name) for name in kernels if code.symbol(name) not in code.kernels]
+    main = outputs.ptx.with_name(f"{unit.main.stem}-kernels.cu")
+    while wanted:
+        main.write_text(f'#include "{unit.main.absolute()}"\n{instantiations(wanted)}')
+        try:
+            return compile_module(unit, outputs, target, main=main)
+        except CompileError as error:
+            refused = {int(line) - 1 for line in _REFUSED.findall(error.log)}
+            if not refused:
+                raise
+            wanted = [each for i, each in enumerate(wanted) if i not in refused]
+        finally:
+            main.unlink()
+    return code

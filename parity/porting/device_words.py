@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from parity.compilers.lexing import WORD
+
 SIDE_WORD = re.compile(r"\b__(?:host|device|global)__\b")
 KERNEL_WORD = re.compile(r"\b__global__\b")
 HOST_WORD, DEVICE_WORD = re.compile(r"\b__host__\b"), re.compile(r"\b__device__\b")
@@ -20,7 +22,6 @@ _WORDS_AT_END = re.compile(
 )
 _MACRO_AT_END = re.compile(r"(?<![\w#])[A-Z][A-Z0-9_]*[ \t]+(?:(?:explicit|inline|static|constexpr|virtual)\s+)+$")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
-_WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
 def is_device(text: str, macros: frozenset[str], *, guess: bool = True) -> bool:
@@ -29,7 +30,7 @@ def is_device(text: str, macros: frozenset[str], *, guess: bool = True) -> bool:
     With ``guess``, macros whose names suggest it count as well (``MY_DEVICE_FUNC``).
     """
     named = guess and _DEVICE_MACRO.search(text)
-    return bool(_DEVICE.search(text) or named or macros & set(_WORD.findall(text)))
+    return bool(_DEVICE.search(text) or named or macros & set(WORD.findall(text)))
 
 
 def ends_in_device_words(text: str, macros: frozenset[str]) -> bool:
@@ -49,6 +50,6 @@ def device_macros(texts: Iterable[str], *, anywhere: bool = False, words: re.Pat
     bodies = [each for text in texts for each in _DEFINE.findall(text)]
     bodies = bodies if anywhere else [*dict(bodies).items()]
     found = {name for name, body in bodies if words.search(body)}
-    while more := {n for n, body in bodies if n not in found and found & set(_WORD.findall(body))}:
+    while more := {n for n, body in bodies if n not in found and found & set(WORD.findall(body))}:
         found |= more
     return frozenset(found)

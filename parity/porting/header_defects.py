@@ -91,7 +91,7 @@ def _places(row: Defect, text: str) -> tuple[tuple[int, int], ...]:
     if not row.beside & names.keys():
         return ()
     lines = Lines(text)
-    return tuple((lines.number(at), lines.column(at)) for at in sorted(_compared(code(text), row)))
+    return tuple(map(lines.place, sorted(_compared(code(text), row))))
 
 
 def _compared(plain: str, row: Defect) -> set[int]:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
+from parity.compilers.lexing import WORD
 from parity.model.finding import Finding
 from parity.porting.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
 from parity.porting.cuda_names import defined_macros
 from parity.porting.errors import Remedies
-from parity.porting.includes import INCLUDE, found_in, searched
-from parity.porting.project import project_of
+from parity.porting.includes import INCLUDE, found_in, project_of, searched
 from parity.porting.sources import Source
 from parity.porting.stubs import needed_for
 
@@ -23,11 +23,9 @@ _LACKING = re.compile(
     r"undeclared|unknown type name|no template named|undefined template|file not found"
     r"|\bis (?:undefined|not a template)"
 )
-_QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")  # clang's and nvcc's quotes
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b([^\n]*)", re.MULTILINE)
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _OPERATOR = re.compile(r"&&|\|\|")
 _OPERAND = re.compile(
     r"[\s(]*(?P<not>!?)[\s(]*(?:defined\b[\s(]*)?(?P<name>[A-Za-z_]\w*)[\s)]*"
@@ -81,13 +79,13 @@ def remedies(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnosti
     project = _Project(source, hip)
     found: dict[str, _Hint] = {}
     for error in errors:
-        file, match = error.places[0][0], _QUOTED.search(error.text)
-        if match and match[1] not in found and _LACKING.search(error.text):
-            found[match[1]] = (
-                _ambiguous_header(match[1], source)
+        file, name = error.places[0][0], next(iter(error.names), "")
+        if name and name not in found and _LACKING.search(error.text):
+            found[name] = (
+                _ambiguous_header(name, source)
                 or _submodule(error, source)
-                or _reference(match[1], source)
-                or project.behind_a_switch(match[1])
+                or _reference(name, source)
+                or project.behind_a_switch(name)
                 or _macro_itself(error, source.options.flags)
             )
         if _ERROR.match(line := project.line(Path(file), error.places[0][1])):
@@ -240,8 +238,8 @@ class _Project:
         condition tests.
         """
         line = next(line for line in self.lines[path] if line.number == number)
-        tested = {name for each in _CONDITION.findall(self.texts[path]) for name in _WORD.findall(each)}
-        named = dict.fromkeys(name for name in _WORD.findall(line.text) if name in tested)
+        tested = {name for each in _CONDITION.findall(self.texts[path]) for name in WORD.findall(each)}
+        named = dict.fromkeys(name for name in WORD.findall(line.text) if name in tested)
         return _Hint(switches=self.undefined(line.unless) or self.undefined(named))
 
     def undefined(self, macros: Iterable[str]) -> tuple[str, ...]:

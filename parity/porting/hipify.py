@@ -1,7 +1,7 @@
 """Translates CUDA to HIP, token by token.
 
 The rules are tables. ``cuda_to_hip.csv`` maps identifiers and headers (``cuda_names.py``), ``ptx_to_cpp.csv`` inline
-PTX (``inline_ptx.py``), ``nvcc_syntax.py`` syntax that only nvcc accepts. Comments, strings and line numbers do not
+PTX (``inline_ptx.py``), ``nvcc_syntax.csv`` syntax that only nvcc accepts. Comments, strings and line numbers do not
 change, and code that cannot be translated is reported.
 
 There are two styles. ``literal`` does what AMD's hipify does, so that parity tests the port that people make:
@@ -18,8 +18,8 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code, replaced
 from parity.model.finding import Finding
@@ -105,7 +105,7 @@ def hipify(
     *,
     own: Collection[str] = (),
     headers: Collection[str] = (),
-    macros: Mapping[str, str] | None = None,
+    macros: Iterable[tuple[str, str]] = (),
     style: str = LITERAL,
     assembly: str = "",
 ) -> Hipified:
@@ -122,7 +122,7 @@ def hipify(
         assembly: Definitions of macros in other files that are parts of inline assembly.
     """
     text = text.removeprefix("\ufeff")
-    conditionals = Conditionals(text, own, macros or {})
+    conditionals = Conditionals(text, own, dict(macros))
     lines = Lines(text)
     plain, refused = inline_ptx.translate(
         text, lambda at: not conditionals.region(lines.number(at)).is_left_out, assembly
@@ -133,13 +133,13 @@ def hipify(
     for each in works.values():
         each.run()
     work = works[style]
-    asm = [Finding(each.instruction, file, lines.number(each.at), lines.column(each.at), _ASM) for each in refused]
+    asm = [Finding(each.instruction, file, *lines.place(each.at), _ASM) for each in refused]
     return Hipified(
         work.result(),
         work.replaced,
         _in_order([*work.unmapped, *asm]),
         _in_order(work.hazards),
-        tuple(Finding(b.directive, file, b.line, b.column, b.meaning) for b in conditionals.branches),
+        tuple(replace(each, file=file) for each in conditionals.branches),
         tuple(_spelled_out(works[LITERAL], works[HELPFUL])) if len(works) > 1 else (),
     )
 
@@ -336,18 +336,16 @@ class _FileTranslation:
 
     def _apply(self, rule: cuda_names.Rule | None, name: str, at: int, region: Region) -> None:
         if not region.is_left_out and name not in self.own:
-            finding = Finding(
-                name, self.file, self._lines.number(at), self._lines.column(at), rule.note if rule else _UNKNOWN
-            )
+            finding = Finding(name, self.file, *self._lines.place(at), rule.note if rule else _UNKNOWN)
             if finding.advice:
                 (self.hazards if rule and rule.hip else self.unmapped).append(finding)
         if rule and rule.hip and rule.hip != name:
             self._replace(name, Span(at, at + len(name)), rule.hip)
 
     def _warn(self, name: str, at: int, note: str) -> None:
-        line, column = self._lines.number(at), self._lines.column(at)
-        if not self.conditionals.region(line).is_left_out:
-            self.hazards.append(Finding(name, self.file, line, column, note))
+        finding = Finding(name, self.file, *self._lines.place(at), note)
+        if not self.conditionals.region(finding.line).is_left_out:
+            self.hazards.append(finding)
 
     def _replace(self, name: str, span: Span, new: str) -> None:
         self.replaced[name] += 1

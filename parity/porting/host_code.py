@@ -7,16 +7,14 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from parity.compilers.diagnostics import Place
+from parity.compilers.diagnostics import Diagnostic, Place
+from parity.compilers.lexing import WORD
 from parity.model.finding import Finding
 from parity.porting.kernel_templates import Instantiation
-from parity.porting.source_tree import SourceEdit
+from parity.porting.source_tree import SourceEdit, blank, encode
 
-_QUOTED = re.compile(r"'([^']+)'")
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _CONSTANT = re.compile(r"(\w+)\s*=\s*(.*)")
 _ERROR = re.compile(r"#\s*error\b")
-_VISIBLE = re.compile(rb"[^\r\n]")
 _CONDITIONALS = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\r?\n|[^\r\n])*)", re.MULTILINE)
 
 
@@ -86,32 +84,32 @@ class HostCode:
 
     def blanked(self, file: str, text: str) -> str:
         """Return the text of a file without the pieces left out of it. Lines and conditionals stay."""
-        data = text.encode("utf-8", "surrogateescape")
+        data = encode(text)
         parts: list[bytes] = []
         done = 0
         for piece in sorted((each for each in self.left_out if each.file == file), key=lambda e: (e.start, -e.end)):
             if piece.start >= done:  # else it is within a larger piece
                 split = _CONDITIONALS.split(data[piece.start : piece.end])
-                blank = b"".join(part if i % 2 else _VISIBLE.sub(b" ", part) for i, part in enumerate(split))
-                parts += [data[done : piece.start], piece.instead.encode(), blank]
+                kept = (part if i % 2 else blank(part) for i, part in enumerate(split))
+                parts += [data[done : piece.start], piece.instead.encode(), *kept]
                 done = piece.end
         return b"".join((*parts, data[done:])).decode("utf-8", "surrogateescape")
 
-    def reasons_of(self, errors: Iterable[str]) -> tuple[str, ...]:
+    def reasons_of(self, errors: Iterable[Diagnostic]) -> tuple[str, ...]:
         """Return the compiler's messages about pieces that declare names which these errors quote.
 
         Constants are followed: a piece may be left out because a constant that it uses is. If a declaration was first
         left out in parts, the first part has the reason.
         """
-        wanted = {word for text in errors for quoted in _QUOTED.findall(text) for word in _WORD.findall(quoted)}
+        wanted = {word for error in errors for name in error.names for word in WORD.findall(name)}
         whole = [piece for piece in self.left_out if not piece.instead]
         constants = {match[1]: match[2] for piece in whole if (match := _CONSTANT.search(piece.name))}
-        while more := {w for name in wanted for w in _WORD.findall(constants.get(name, "")) if w in constants} - wanted:
+        while more := {w for name in wanted for w in WORD.findall(constants.get(name, "")) if w in constants} - wanted:
             wanted |= more
         found = {
             next(i for i, each in enumerate(self.left_out) if each.is_in(piece))
             for piece in whole
-            if wanted & set(_WORD.findall(piece.name))
+            if wanted & set(WORD.findall(piece.name))
         }
         first = (self.left_out[i] for i in sorted(found))
         return tuple(f"{each.file}:{each.line}:1: error: {each.because}" for each in first)

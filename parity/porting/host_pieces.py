@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import tree_sitter
 
-from parity.compilers.lexing import code
+from parity.compilers.lexing import WORD, code
 from parity.porting.device_words import ends_in_device_words, is_device
 from parity.porting.kernel_templates import launches, passed_templates
 from parity.porting.source_tree import (
@@ -17,10 +17,12 @@ from parity.porting.source_tree import (
     SourceEdit,
     SourceTree,
     ancestors,
+    blank,
     container,
     decode,
     definition,
     descendants,
+    encode,
     head_of,
     is_in_function,
     parse,
@@ -61,8 +63,6 @@ _INDENTED_MACRO_LINE = re.compile(
     rf"{_MACRO_LINE.pattern}|^[ \t]+[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\)[ \t]*$", re.MULTILINE
 )
 """Match a macro call that fills a line; the second also in a class, without a semicolon."""
-_VISIBLE = re.compile(rb"[^\r\n]")
-_WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _first_branches(text: str) -> str:
         elif directive and is_first:
             is_first[-1] = False
         is_blank = bool(directive) or is_continued or not all(is_first)
-        lines.append(_VISIBLE.sub(b" ", line.encode("utf-8", "surrogateescape")).decode() if is_blank else line)
+        lines.append(blank(encode(line)).decode() if is_blank else line)
         is_continued = (bool(directive) or is_continued) and line.rstrip("\r").endswith("\\")
     return "\n".join(lines)
 
@@ -288,11 +288,11 @@ def _name_of(node: tree_sitter.Node) -> str:
     """Return the unqualified name of a function, class or variable; empty if there is not exactly one."""
     if node.type in CLASSES:
         named = node.child_by_field_name("name")
-        return _WORD.findall(source_of(named))[0] if named is not None else ""
+        return WORD.findall(source_of(named))[0] if named is not None else ""
     if node.type == "function_definition":
         declarators = [each for each in descendants(node) if each.type == "function_declarator"]
         head = source_of(declarators[0]).partition("(")[0].partition("<")[0] if declarators else ""
     else:
         head = re.split(r"[=;\[({]", source_of(node))[0] if node.type == "declaration" else ""
-    words = _WORD.findall(head)
+    words = WORD.findall(head)
     return words[-1] if words else ""

@@ -15,8 +15,15 @@ from parity.platform.files import is_file
 from parity.porting.build_files import folders_of, named_folder
 from parity.porting.cuda_names import header_rules
 from parity.porting.header_templates import GeneratedHeader, made_header
-from parity.porting.includes import found_in, included, read_source, searched
-from parity.porting.project import header_folders, header_folders_anywhere, project_of
+from parity.porting.includes import (
+    found_in,
+    header_folders,
+    header_folders_anywhere,
+    included,
+    project_of,
+    read_source,
+    searched,
+)
 from parity.porting.stubs import stub_for
 
 _C_NAMES = """

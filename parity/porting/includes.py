@@ -1,13 +1,17 @@
-"""Reads ``#include`` lines and finds the files that they name."""
+"""Reads ``#include`` lines, and finds the files that they name: in given folders, or anywhere in the project."""
 
 from __future__ import annotations
 
+import functools
+import glob
 import os
 import re
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from parity.platform.files import is_file
+from parity.porting.build_files import folders_of
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """Matches an ``#include`` line; the groups are the bracket and the header."""
@@ -19,6 +23,15 @@ _HEADER_MACRO = re.compile(
 )
 """Matches a macro that stands for a header in ``#include MACRO``."""
 _BACKSLASHES = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"][^>"\n]*\\[^>"\n]*[>"]', re.MULTILINE)
+
+
+_MARKERS = (
+    *("CMakeLists.txt", "Cargo.toml", "LICENSE*", "Makefile", "README*", "meson.build", "pyproject.toml"),
+    "setup.py",
+)
+"""Files that mark the top folder of a project that is not a checkout."""
+_LEVELS_UP, _LEVELS_DOWN = 8, 2
+"""Limits of the search for a header: levels above the kernels' folder, and levels below each of these folders."""
 
 
 def read_source(path: Path) -> str:
@@ -48,3 +61,56 @@ def found_in(header: str, folders: Iterable[Path]) -> Path | None:
     """Return the file of a header in the first folder that has it."""
     candidates = (Path(os.path.normpath(folder / header)) for folder in folders)
     return next((path for path in candidates if is_file(path)), None)
+
+
+@functools.cache
+def project_of(folder: Path) -> tuple[Path, ...]:
+    """Return ``folder`` and the folders above it that belong to the same project, upwards.
+
+    A project does not include a home folder or a shared folder such as /tmp, whose sticky bit is set.
+    """
+    upwards = [folder, *folder.parents][: _LEVELS_UP + 1]
+    for count, each in enumerate(upwards, 1):
+        if each in (Path.home(), Path(each.anchor)) or (each.is_dir() and each.stat().st_mode & stat.S_ISVTX):
+            upwards = upwards[: max(count - 1, 1)]
+            break
+        if (each / ".git").exists():
+            return tuple(upwards[:count])
+    tops = [count for count, each in enumerate(upwards, 1) if any(next(each.glob(name), None) for name in _MARKERS)]
+    return tuple(upwards[: max(tops, default=1)])
+
+
+def header_folders(header: str, folder: Path) -> tuple[Path, ...]:
+    """Return the include folders nearest to ``folder`` that have a header, or else any folders of the project."""
+    for above in project_of(folder):
+        for levels in range(_LEVELS_DOWN + 1):
+            hits = sorted(filter(is_file, above.glob("/".join([*"*" * levels, glob.escape(header)]))))
+            places = [hit.parents[len(Path(header).parts) - 1] for hit in hits]
+            if places := [each for each in places if not any(p[0] == "." for p in each.relative_to(above).parts)]:
+                return tuple(places)
+    return header_folders_anywhere(header, folder)
+
+
+def header_folders_anywhere(header: str, folder: Path) -> tuple[Path, ...]:
+    """Return the include folders anywhere in the project that have a header."""
+    parts = Path(header).parts
+    paths = _headers_below(project_of(folder)[-1]).get(parts[-1], ())
+    return tuple(sorted(path.parents[len(parts) - 1] for path in paths if path.parts[-len(parts) :] == parts))
+
+
+def forget_folders() -> None:
+    """Clear this process's caches of project files."""
+    for each in (_headers_below, project_of, folders_of):
+        each.cache_clear()
+
+
+@functools.cache
+def _headers_below(top: Path) -> Mapping[str, tuple[Path, ...]]:
+    """Return the headers of a project by name, without those in hidden folders."""
+    found: dict[str, tuple[Path, ...]] = {}
+    for folder, inner, names in os.walk(top):
+        inner[:] = [name for name in inner if name[0] != "."]
+        for name in names:
+            if Path(name).suffix[1:2] in ("h", "c", "i"):  # .h, .hpp, .cuh, .inl, ...
+                found[name] = (*found.get(name, ()), Path(folder, name))
+    return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import tree_sitter
 
+from parity.compilers.lexing import WORD
 from parity.porting.source_tree import CLASSES, ancestors, descendants, head_of, parse, source_of
 
 INSTANTIATIONS = "<kernels that parity instantiates>"
@@ -26,7 +27,6 @@ _TEMPLATE_USES = frozenset(("template_function", "template_type", "template_meth
 _NUMBER = "32"
 """The value of a template parameter that no launch gives: it fits a warp and most tile sizes."""
 _UNKNOWN = "?"
-_WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _COMMA = re.compile(r",(?![^<>]*>)")
 
 
@@ -216,7 +216,7 @@ def _guess(defaults: Sequence[str], is_launched: bool, given: Sequence[str]) -> 
 
 def _parameter_name(parameter: tree_sitter.Node) -> str:
     declarator = parameter.child_by_field_name("declarator")
-    words = [] if declarator is None else _WORD.findall(source_of(declarator).partition("[")[0])
+    words = [] if declarator is None else WORD.findall(source_of(declarator).partition("[")[0])
     return words[-1] if words and not words[-1].startswith("__") else ""
 
 

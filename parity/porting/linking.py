@@ -14,8 +14,7 @@ from parity.model.code_object import unqualified
 from parity.platform.files import CUDA_SUFFIXES
 from parity.porting.host_code import RepairState
 from parity.porting.include_closure import closure
-from parity.porting.includes import found_in, included, read_source, searched
-from parity.porting.project import project_of
+from parity.porting.includes import found_in, included, project_of, read_source, searched
 from parity.porting.sources import Source
 
 _OTHER_SUFFIXES = (".cpp", ".cc", ".cxx", ".cuh", ".h", ".hpp")

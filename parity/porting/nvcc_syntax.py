@@ -5,44 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from parity.compilers.lexing import Span, code
+from parity.platform.files import read_rows
 from parity.porting.vector_types import short_of_components
 
 
 @dataclass(frozen=True)
 class _Pattern:
-    """A rule for a regular expression: its group ``part`` becomes ``new``, which may refer to groups."""
+    """A row of ``nvcc_syntax.csv``: the group ``part`` of a pattern becomes ``new``, which may refer to groups."""
 
     pattern: re.Pattern[str]
     new: str
     note: str
 
 
-_PATTERNS = (
-    _Pattern(
-        re.compile(
-            r"\b(?P<part>struct\s+)(?:u?(?:char|short|int|long|longlong)|float|double)[1-4](?=\s*[*&>,)]|\s+\w+\s*[;,)=\[])"
-        ),
-        "",
-        "HIP's vector types are aliases of a class template; removed",
-    ),
-    _Pattern(
-        re.compile(
-            r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int\d+_t)\s+(?P<part>__restrict(?:__)?)(?=\s+\w)"
-        ),
-        "",
-        "applies to pointers and references only; nvcc accepts and ignores it elsewhere",
-    ),
-    _Pattern(
-        re.compile(
-            r"^[ \t]*#[ \t]*define[ \t]+\w+[ \t]+(?P<part>#[ \t]*pragma[ \t]+(?P<pragma>[^\n\r\"\\]*[^\s\"\\]))",
-            re.MULTILINE,
-        ),
-        r'_Pragma("\g<pragma>")',
-        "clang does not accept a directive that a macro expands to, nvcc does; use _Pragma",
-    ),
-)
+_PATTERNS = read_rows(Path(__file__).with_suffix(".csv"), _Pattern)
 _LAUNCH = re.compile(r"(?P<open><<[ \t]*<)[^;{}]*?(?P<close>>>[ \t]*>)(?=\s*\()")
 _SEPARATED = "nvcc reads it as {whole}, hipcc does not; write it so in the port"
 _ALL_COMPONENTS = "HIP uses one number for all components; CUDA uses it for the first, and 0 for the others"

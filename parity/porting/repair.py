@@ -20,7 +20,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from parity.compilers.diagnostics import Diagnostic, Place
+from parity.compilers.diagnostics import Diagnostic, Place, quoted
+from parity.compilers.lexing import WORD
 from parity.porting.host_code import HostCode, LeftOut
 from parity.porting.host_pieces import definition_edits, host_edits
 from parity.porting.kernel_templates import INSTANTIATIONS, launched
@@ -28,8 +29,6 @@ from parity.porting.repair_rules import find_repair
 from parity.porting.repair_sites import ErrorSite, Module
 from parity.porting.source_tree import SourceEdit, parse
 
-_QUOTED = re.compile(r"'([^']+)'")
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _FAILED_ASSERTION = re.compile(r"^static assertion failed")
 _UNSUPPORTED = re.compile(r"declared with 'error' attribute: (inline PTX.*)|^(inline assembly that no AMD GPU has.*)")
 """Matches clang's and the assembler's errors for operations that no AMD GPU has (``compilers.assembler``)."""
@@ -145,7 +144,7 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
     host = module.host
 
     def is_lacking(because: str) -> bool:
-        return bool(lacks and _LACKING.search(because) and any(map(lacks, _QUOTED.findall(because))))
+        return bool(lacks and _LACKING.search(because) and any(map(lacks, quoted(because))))
 
     gone = {piece.function for piece in host.left_out if piece.function and not piece.is_call}
     if lacks:  # a texture reference, for example, is a host variable
@@ -161,7 +160,7 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
                 found.setdefault((file, call.start), call)
             continue
         unsupported = _UNSUPPORTED.search(error.text)
-        words = {word for text in _QUOTED.findall(error.text) for word in _WORD.findall(text)}
+        words = {word for name in error.names for word in WORD.findall(name)}
         used = sorted(gone & words) if _LACKING.search(error.text) else []
         is_removable = unsupported or used or (lacks and (host.empty_headers or is_lacking(error.text)))
         if not is_removable or host_edits(module.texts[file], line, column, module.device_macros):

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from parity.compilers.diagnostics import Place
-from parity.compilers.lexing import Lines, code
+from parity.compilers.lexing import WORD, Lines, code
 from parity.porting.host_pieces import CONDITIONAL, host_edits
-from parity.porting.repair_sites import ErrorSite, Located, Module
+from parity.porting.repair_sites import WORD_BYTES, ErrorSite, Located, Module
 from parity.porting.source_tree import (
     BLOCKS,
     SourceEdit,
@@ -28,9 +28,6 @@ from parity.porting.source_tree import (
     source_of,
 )
 
-_QUOTED = re.compile(r"'([^']+)'")
-_WORD = re.compile(r"\b[A-Za-z_]\w*\b")
-_WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _SIDE = re.compile(r"__(?:host|device)__")
 _VERSION = re.compile(
     r"\b(?:(?:CUDA|CUDART|CCCL|CUB|THRUST|_LIBCUDACXX_CUDA_API)_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+"
@@ -45,8 +42,8 @@ def side_words(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
     if error.previous and error.previous[0] in texts:
         places = [error.places[0], error.previous]
     else:  # clang does not report the declaration of a template
-        quoted = _QUOTED.search(error.text)
-        name = re.escape(quoted[1].partition("(")[0].partition("<")[0].rpartition("::")[2]) if quoted else ""
+        quoted = next(iter(error.names), "")
+        name = re.escape(quoted.partition("(")[0].partition("<")[0].rpartition("::")[2])
         places = list(_mentions(name.split()[-1], texts)) if name else []
         places.sort(key=lambda place: place[:2] != error.places[0][:2])
     found = [(place[0], _side_words_at(site.module, place)) for place in places if place[0] in texts]
@@ -63,8 +60,8 @@ def _mentions(name: str, texts: Mapping[str, str]) -> Iterator[Place]:
     for file, text in texts.items():
         lines = Lines(text)
         for match in re.finditer(rf"\b{name}(?=\s*(?:<[^;{{}}()]*>\s*)?\()", code(text)):
-            before = text[match.start() - lines.column(match.start()) + 1 : match.start()]
-            yield file, lines.number(match.start()), len(encode(before)) + 1
+            line, column = lines.place(match.start())
+            yield file, line, len(encode(text[match.start() - column + 1 : match.start()])) + 1
 
 
 def _side_words_at(module: Module, place: Place) -> tuple[tuple[str, ...], SourceEdit] | None:
@@ -85,7 +82,7 @@ def _side_words_at(module: Module, place: Place) -> tuple[tuple[str, ...], Sourc
     while (before := first.prev_sibling) and before.type in functions and before.children[-1].is_missing:
         first = before
     head = decode(tree.data[first.start_byte : begins])
-    words = (word for word in _WORD.findall(head) if _SIDE.fullmatch(word) or word in module.side_macros)
+    words = (word for word in WORD.findall(head) if _SIDE.fullmatch(word) or word in module.side_macros)
     return tuple(dict.fromkeys(words)), tree.edit(first).inserting("")
 
 
@@ -97,7 +94,7 @@ def shared_constructor(site: ErrorSite, match: re.Match[str]) -> list[Located] |
     does_nothing = re.compile(rb"\w+\s*\(\s*\)\s*(?:noexcept\s*)?\{\s*\}")
     for file, line, column in site.error.candidates:
         tree = parse(site.module.texts[file]) if file in site.module.texts else None
-        name = tree.match_at(_WORD_BYTES, line, column) if tree else None
+        name = tree.match_at(WORD_BYTES, line, column) if tree else None
         if tree and name and does_nothing.match(tree.data, name.start):
             edit = name.inserting("__host__ __device__ ")
             if not site.module.host.covers(file, edit):
@@ -181,7 +178,7 @@ def host_words(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
     both = site.module.both_sides_macros
     whole = definition(node)
     head, start = site.tree.data[whole.start_byte : body.start_byte], whole.start_byte
-    found = [(match.span(), decode(match[0])) for match in _WORD_BYTES.finditer(head)]
+    found = [(match.span(), decode(match[0])) for match in WORD_BYTES.finditer(head)]
     words = [(span, word) for span, word in found if _SIDE.fullmatch(word) or word in both]
     names = {word for _, word in words}
     if not names & both and names != {"__host__", "__device__"}:

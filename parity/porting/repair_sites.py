@@ -14,7 +14,7 @@ from parity.porting.device_words import DEVICE_ONLY, DEVICE_WORD, HOST_WORD, KER
 from parity.porting.host_code import HostCode
 from parity.porting.source_tree import SourceEdit, SourceTree, parse
 
-_WORD = re.compile(rb"[A-Za-z_]\w*")
+WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 
 Located = tuple[str, SourceEdit]
 """A file, and an edit of it."""
@@ -80,7 +80,7 @@ class ErrorSite:
         """Return the smallest node of a type around the place."""
         return self.tree.enclosing(self.line, self.column, kind)
 
-    def word(self, pattern: re.Pattern[bytes] = _WORD) -> SourceEdit | None:
+    def word(self, pattern: re.Pattern[bytes] = WORD_BYTES) -> SourceEdit | None:
         """Return an edit of the word at the place, or of another pattern's match there."""
         return self.tree.match_at(pattern, self.line, self.column)
 

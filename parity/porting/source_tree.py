@@ -27,6 +27,11 @@ _LAMBDA_WORDS = re.compile(rb"(\]\s*)((?:(?:[A-Z][A-Z0-9_]*|__\w+__)\s*)+)(?=\()
 _VISIBLE = re.compile(rb"[^\r\n]")
 
 
+def blank(data: bytes) -> bytes:
+    """Replace every byte by a blank, except line ends."""
+    return _VISIBLE.sub(b" ", data)
+
+
 def encode(text: str) -> bytes:
     """Return the bytes of a source that was read with ``errors="surrogateescape"``."""
     return text.encode("utf-8", "surrogateescape")
@@ -65,8 +70,8 @@ class SourceTree:
     def __init__(self, text: str) -> None:
         self.text = text
         self.data = encode(text)
-        parsed = _LONG_MACRO.sub(lambda match: _VISIBLE.sub(b" ", match[0]), self.data)
-        parsed = _LAMBDA_WORDS.sub(lambda match: match[1] + _VISIBLE.sub(b" ", match[2]), parsed)
+        parsed = _LONG_MACRO.sub(lambda match: blank(match[0]), self.data)
+        parsed = _LAMBDA_WORDS.sub(lambda match: match[1] + blank(match[2]), parsed)
         self._tree = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language())).parse(parsed)
         self.root = self._tree.root_node
 

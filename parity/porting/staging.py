@@ -33,13 +33,12 @@ from parity.porting.host_code import HostCode, LeftOut, RepairState
 from parity.porting.implicit_includes import implied_lines, pasted_names
 from parity.porting.includes import found_in, included, searched
 from parity.porting.kernel_templates import Instantiation
-from parity.porting.library_names import LIBRARY_NAMES, library_names
 from parity.porting.linking import others_define
 from parity.porting.redeclared_names import redeclarations
 from parity.porting.repair import repair
 from parity.porting.source_tree import encode
 from parity.porting.sources import Source
-from parity.porting.stubs import Choice, choose, forwarding_header, needed_for
+from parity.porting.stubs import LIBRARY_NAMES, Choice, choose, forwarding_header, library_names, needed_for
 from parity.porting.thread_coordinates import with_plain_coordinates
 from parity.porting.translation import Translation
 from parity.porting.translators import hipified
@@ -235,7 +234,7 @@ class _HipStaging:
     def _port_error(self, error: CompileError, host: HostCode, staged: Staged) -> PortError:
         """Return an error preceded by its possible causes: absent headers, and declarations that are left out."""
         source = self._source
-        causes = (*host.missing, *host.reasons_of(each.text for each in diagnostics(error.log)))
+        causes = (*host.missing, *host.reasons_of(diagnostics(error.log)))
         log = "\n".join((*(with_user_paths(each, staged.unit.originals) for each in causes), error.log))
         directives = (
             Diagnostic(each.because, ((str(source.originals[each.file]), each.line, 1),)) for each in host.errors

@@ -37,6 +37,7 @@ _QUOTED = re.compile(r"[\"']([\w:./]+)[\"']")
 _NUMERIC = re.compile(r"\(*-?(?:0[xX][\da-fA-F]+|\d+)[uUlL]*\)*")
 _SECONDS = 120
 _conditionals = functools.lru_cache(maxsize=256)(Conditionals)
+_hipified = functools.lru_cache(maxsize=256)(hipify)  # modules and targets share headers
 
 
 class TranslationError(ParityError):
@@ -98,7 +99,8 @@ def hipified(
             if _is_of_program(each, searched(bracket, path.parent, folders), files)
         )
         style = hipifier if hipifier in STYLES else LITERAL
-        each = _hipified(text, name(path), own, headers, macros, style, assembly if "asm" in text else "")
+        asm = assembly if "asm" in text else ""
+        each = _hipified(text, name(path), own=own, headers=headers, macros=macros, style=style, assembly=asm)
         found[path] = each if hipifier in STYLES else _by_tool(_tool(hipifier), text, path, name(path), folders, each)
     return found
 
@@ -106,20 +108,6 @@ def hipified(
 @functools.lru_cache(maxsize=256)
 def _own_names(text: str) -> frozenset[str]:
     return declared_names(text) | defined_macros(text)
-
-
-@functools.lru_cache(maxsize=256)
-def _hipified(
-    text: str,
-    file: str,
-    own: frozenset[str],
-    headers: frozenset[str],
-    macros: tuple[tuple[str, str], ...],
-    style: str,
-    assembly: str,
-) -> Hipified:
-    """Translate a file. The cache pays off because modules and targets share headers."""
-    return hipify(text, file, own=own, headers=headers, macros=dict(macros), style=style, assembly=assembly)
 
 
 def _is_of_program(header: str, folders: Sequence[Path], files: Mapping[Path, str]) -> bool:

@@ -35,10 +35,9 @@ from parity.porting.errors import PortError
 from parity.porting.hints import is_beyond_switches, switches_of_kernels, switches_tested
 from parity.porting.host_code import HostCode, RepairState
 from parity.porting.include_closure import closure
-from parity.porting.includes import INCLUDE
+from parity.porting.includes import INCLUDE, project_of
 from parity.porting.kernel_templates import guess_instantiations
 from parity.porting.linking import includers, linked, others_define
-from parity.porting.project import project_of
 from parity.porting.sources import Source
 from parity.porting.stubs import stub_for
 

@@ -155,9 +155,9 @@ def document(matrix: Matrix) -> MatrixFile:
         IssueEntry(
             location=each.issue.location,
             cases=each.issue.selectors,
-            reason=each.issue.reason,
-            link=each.issue.link,
-            expires=each.issue.expires,
+            reason=each.issue.entry.reason,
+            link=each.issue.entry.link,
+            expires=each.issue.entry.expires,
             known=each.cases,
             columns=each.columns,
             complaint=each.complaint,

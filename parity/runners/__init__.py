@@ -29,8 +29,8 @@ from parity.runners.registry import (
     probe_runner,
     runner,
     runners,
+    shadow_session,
 )
-from parity.runners.shadows import shadow_session
 
 __all__ = [
     "Computation", "Evidence", "OpRunner", "OpSession", "Probe", "Runner", "Session", "SupportsCounting",

@@ -134,14 +134,9 @@ class OpRunner(Protocol):
 
 @dataclass(frozen=True)
 class OpSession:
-    """An ``OpRunner`` on one of its devices."""
+    """An ``OpRunner`` on one of its devices: ``compute`` as ``OpRunner.compute`` for this device."""
 
-    runner: OpRunner
-    target: str
-
-    def compute(self, asked: Computation) -> np.ndarray[Any, Any]:
-        """Call ``OpRunner.compute`` for this device."""
-        return self.runner.compute(self.target, asked)
+    compute: Callable[[Computation], np.ndarray[Any, Any]]
 
 
 def argument_mismatch(kernel: Kernel, launch: Launch) -> str:

@@ -17,8 +17,7 @@ from parity.model.code_object import CodeObject, mangled
 from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes
 from parity.runners.base import argument_mismatch
 from parity.runners.redzone import RED_BYTES, Arena, Bytes
-from parity.runners.stopwatch import Stopwatch, TimedStream
-from parity.runners.timing import Timings
+from parity.runners.timing import Stopwatch, TimedStream, Timings
 
 WORKERS_PER_GPU = 16
 """Maximum number of processes on one GPU, which time-slices their contexts (NVIDIA, Multi-Process Service). A case

@@ -47,16 +47,8 @@ class IsolatedSession:
     ``lost`` set ends the process.
     """
 
-    def __init__(
-        self,
-        executor: str,
-        arguments: Sequence[Any] = (),
-        *,
-        start_seconds: float = START_SECONDS,
-        launch_seconds: float = LAUNCH_SECONDS,
-    ) -> None:
-        self._executor, self._arguments = executor, tuple(arguments)
-        self._start_seconds, self._launch_seconds = start_seconds, launch_seconds
+    def __init__(self, executor: str, arguments: Sequence[Any] = (), *, launch_seconds: float = LAUNCH_SECONDS) -> None:
+        self._executor, self._arguments, self._launch_seconds = executor, tuple(arguments), launch_seconds
         self._process: _DeviceProcess | None = None
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
@@ -101,7 +93,7 @@ class IsolatedSession:
         self, method: str, code: CodeObject | None, arguments: tuple[Any, ...], limit: float, **options: Any
     ) -> Any:
         if self._process is None:
-            self._process = _DeviceProcess(self._executor, self._arguments, self._start_seconds)
+            self._process = _DeviceProcess(self._executor, self._arguments)
         result = self._process.call(method, code, arguments, limit, options)
         fault = result.fault if isinstance(result, Outcome) else result
         if isinstance(fault, Fault) and fault.lost:
@@ -118,7 +110,7 @@ class IsolatedSession:
 class _DeviceProcess:
     """A process with an open device. It ends when the connection to it is closed."""
 
-    def __init__(self, executor: str, arguments: tuple[Any, ...], seconds: float) -> None:
+    def __init__(self, executor: str, arguments: tuple[Any, ...]) -> None:
         self._connection, theirs = Pipe()
         # The driver's output, such as the message of a failed assertion, becomes part of the fault.
         self._printed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
@@ -131,7 +123,8 @@ class _DeviceProcess:
         theirs.close()
         try:
             self._connection.send((executor, arguments))
-            problem = self._connection.recv() if self._connection.poll(seconds) else f"not ready after {seconds:g} s"
+            late = not self._connection.poll(START_SECONDS)
+            problem = f"not ready after {START_SECONDS:g} s" if late else self._connection.recv()
         except (EOFError, OSError):
             problem = f"its process died with exit code {self._popen.wait()}{self._output()}"
         if problem:

@@ -31,6 +31,7 @@ import numpy as np
 
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject, Kernel
+from parity.model.dtypes import Array
 from parity.model.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
 from parity.platform.cache import digest
 from parity.platform.files import naming_write_errors, require_file
@@ -141,16 +142,8 @@ class RecordedCase(_Case):
 
     def outcome(self, before: Mapping[str, Buffer]) -> Outcome:
         """Return the outcome of the launch for its initial buffers."""
-        for name, data in self.buffers.items():
-            if name not in before or len(data) != before[name].data.nbytes:
-                size = f"has {before[name].data.nbytes}" if name in before else "the launch does not have"
-                fault = Fault("error", f"the recording has {len(data)} bytes of the buffer {name!r}, which {size}")
-                return Outcome.untouched(before, fault)
-        after = {
-            name: np.frombuffer(self.buffers[name], buffer.dtype.numpy) if name in self.buffers else buffer.data
-            for name, buffer in before.items()
-        }
-        return Outcome(after, self.fault)
+        after = restored_buffers(self.buffers, before, "the recording")
+        return Outcome.untouched(before, after) if isinstance(after, Fault) else Outcome(after, self.fault)
 
 
 @dataclass(frozen=True)
@@ -177,6 +170,26 @@ class Recording:
             kernels = {kernel.name: kernel for kernel in data["kernels"]}
             found[module, target] = CodeObject(module, target, "", kernels, data["digest"])
         return found
+
+
+def changed_buffers(after: Mapping[str, Array], before: Mapping[str, Buffer]) -> dict[str, bytes]:
+    """Return the bytes of the buffers that a launch changed."""
+    contents = {name: np.ascontiguousarray(after[name]).tobytes() for name in before if name in after}
+    return {name: data for name, data in contents.items() if data != before[name].data.tobytes()}
+
+
+def restored_buffers(
+    changed: Mapping[str, bytes | Array], before: Mapping[str, Buffer], source: str
+) -> dict[str, Array] | Fault:
+    """Undo ``changed_buffers``. Return a fault, which names the ``source``, if the bytes do not fit the buffers."""
+    for name, data in changed.items():
+        if name not in before or len(data) != before[name].data.nbytes:
+            size = f"has {before[name].data.nbytes}" if name in before else "the launch does not have"
+            return Fault("error", f"{source} has {len(data)} bytes of the buffer {name!r}, which {size}")
+    return {
+        name: np.frombuffer(changed[name], buffer.dtype.numpy) if name in changed else buffer.data
+        for name, buffer in before.items()
+    }
 
 
 def launch_digest(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
@@ -240,7 +253,7 @@ def write_recording(
             with zipfile.ZipFile(scratch, "w") as file:
                 for name, data in {HEAD: text, **members}.items():
                     file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_LZMA)
-                file.comment = _seal(text, VERSION)
+                file.comment = _seal(text)
             with scratch.open("rb") as written:
                 os.fsync(written.fileno())
             scratch.replace(path)
@@ -275,7 +288,7 @@ def _read(path: Path, file: zipfile.ZipFile) -> Recording:
     if (size := sum(member.file_size for member in file.infolist())) > LARGEST:
         raise UsageError(f"{path} unpacks to {size / 1e9:.1f} GB, but the limit is {LARGEST / 1e9:.1f} GB; {FEWER}")
     text = file.read(HEAD)
-    if file.comment != _seal(text, VERSION):
+    if file.comment != _seal(text):
         raise UsageError(f"{path} was altered: its {HEAD} does not match its seal; copy or record it again")
     head = read_json(text, Head, f"{path} is malformed: {HEAD}")
     if sorted(file.namelist()) != sorted([HEAD, *head["members"]]):
@@ -309,5 +322,5 @@ def _output(target: str, module: str) -> str:
     return f"outputs/{target}/{module}.bin"
 
 
-def _seal(head: bytes, version: int) -> bytes:
-    return f"{FORMAT}, version {version}, SHA-256 of {HEAD} {hashlib.sha256(head).hexdigest()}".encode()
+def _seal(head: bytes) -> bytes:
+    return f"{FORMAT}, version {VERSION}, SHA-256 of {HEAD} {hashlib.sha256(head).hexdigest()}".encode()

@@ -5,6 +5,7 @@ A defective plug-in makes only its own runner unavailable, with a message that n
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,6 +15,7 @@ from typing import get_args
 from parity.errors import NotAvailable, ParityError, UsageError, nearest
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, OpRunner, Probe, Runner
+from parity.runners.capabilities import SupportsShadows
 
 GROUP = "parity.runners"
 BUILT_IN = {
@@ -154,3 +156,20 @@ def _protocol_violations(created: object, name: str) -> Iterator[str]:
     if replays != (getattr(created, "evidence", None) == Evidence.RECORDED):
         verb = "has a recording, so its evidence must be" if replays else "has no recording, so its evidence cannot be"
         yield f"it {verb} {str(Evidence.RECORDED)!r}"
+
+
+@functools.cache
+def shadow_session(target: str) -> SupportsShadows | None:
+    """Open a session that executes shadow runs for a target; None if no installed runner provides one."""
+    for name in runners():
+        try:
+            found = runner(name)
+        except ParityError:  # parity doctor reports defective plug-ins
+            continue
+        if not isinstance(found, Runner) or found.evidence != Evidence.EMULATED or target not in found.targets():
+            continue
+        if probe_runner(found).available:
+            session = found.open(target, checked=False)
+            if isinstance(session, SupportsShadows):
+                return session
+    return None

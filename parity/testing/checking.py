@@ -14,6 +14,7 @@ from parity.application.run import Run, Settings
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.execution import execute_plan
 from parity.engine.plan import Plan, make_tasks
+from parity.engine.pool import Workers
 from parity.engine.worker import Worker
 from parity.errors import ParityError, UsageError
 from parity.model.launch import Computation
@@ -117,7 +118,7 @@ def _run_kernels(run: Run) -> list[CaseRecord]:
             raise ParityFailure(str(each.error))
     if not prepared.plan.tasks:
         raise UsageError("there is nothing to run: the op has no kernel with a source; pass a function to parity_check")
-    return list(execute_plan(prepared.plan, run.suite, jobs=1))
+    return list(execute_plan(prepared.plan, run.suite, Workers(jobs=1)))
 
 
 class _HideTraceback:

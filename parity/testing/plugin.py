@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Generator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
@@ -20,7 +21,6 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from parity.application.columns import default_runners, select_columns
 from parity.application.run import Run, Settings
 from parity.application.stored_results import RECORD
 from parity.compilers.rocm import TOOLCHAINS, VARIABLE
@@ -287,11 +287,12 @@ def _run(config: pytest.Config) -> Run:
         known = f"{' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}"
         raise UsageError(f"--parity-launches {launches}: unknown value; known: {known}")
     suite = find_suite(**folders, launches=launches)
-    selection = suite.select(())
-    runners = option.parity_runner or default_runners(suite.entries_in(selection), option.parity_target)
-    chosen = select_columns(runners, option.parity_target)
-    if chosen.compiled:
-        raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; parity build checks whether it compiles")
+    usual = Settings(as_usual=launches is None)
+    run = Run.of(runners=option.parity_runner, targets=option.parity_target, suite=suite, settings=usual)
+    if compiled := run.columns.compiled:
+        raise UsageError(f"no runner can run {' or '.join(compiled)}; parity build checks whether it compiles")
+    if not run.columns.live:
+        return run
     examples, seed = option.parity_examples, option.parity_seed
     if examples is None and config.getoption("--hypothesis-profile", None):
         from hypothesis import settings as hypothesis_settings
@@ -299,9 +300,7 @@ def _run(config: pytest.Config) -> Run:
         examples = hypothesis_settings.default.max_examples  # type: ignore[union-attr]
     if seed is None and (given := config.getoption("--hypothesis-seed", None)) is not None:
         seed = int(given) if str(given).isdecimal() else zlib.crc32(str(given).encode())
-    usual = launches is None
-    settings = Settings(examples, seed, as_usual=usual) if chosen.live else Settings(as_usual=usual)
-    return Run(suite, selection, chosen, settings)
+    return replace(run, settings=replace(usual, examples=examples, seed=seed))
 
 
 def _rendered(text: Text, coloured: bool) -> str:

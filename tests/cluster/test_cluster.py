@@ -28,6 +28,7 @@ from parity.engine.case_records import Column
 from parity.engine.execution import execute_plan
 from parity.engine.outcomes import outcome_journal, record_outcomes
 from parity.engine.plan import Plan
+from parity.engine.pool import Workers
 from parity.errors import NotAvailable, UsageError
 from parity.platform.cache import Cache
 from parity.platform.serialization import packed, unpacked
@@ -107,7 +108,7 @@ def cluster_of(*workers: WorkerSpec):
 
 
 def executed(cluster: Cluster, plan: Plan, suite) -> list:
-    return list(execute_plan(plan, suite, pools=lambda plan, jobs: cluster.pool(suite, plan)))
+    return list(execute_plan(plan, suite, Workers(pools=lambda plan, jobs: cluster.pool(suite, plan))))
 
 
 def by_case(records) -> list:
@@ -118,7 +119,7 @@ def by_case(records) -> list:
 def test_cluster_records_equal_local_records(suite):
     """The plan includes cases that end their process."""
     plan = plan_for(suite, *SIZES)
-    here = by_case(execute_plan(plan, suite, jobs=1))
+    here = by_case(execute_plan(plan, suite, Workers(1)))
     resources = {"fragile gfx1100": 1}
     with cluster_of(
         WorkerSpec("one", 1, resources), WorkerSpec("two", 1, resources), WorkerSpec("other", 1, {})
@@ -135,7 +136,7 @@ def test_large_answer_is_fetched_as_task_result(suite, monkeypatch):
     plan = plan_for(suite, 1, 7)
     monkeypatch.setattr(remote, "SMALL", 0)
     with cluster_of(WorkerSpec("one", 1, {"fragile gfx1100": 1})) as cluster:
-        assert by_case(executed(cluster, plan, suite)) == by_case(execute_plan(plan, suite, jobs=1))
+        assert by_case(executed(cluster, plan, suite)) == by_case(execute_plan(plan, suite, Workers(1)))
 
 
 @pytest.mark.usefixtures("plugin")
@@ -144,7 +145,7 @@ def test_worker_without_resources_hands_call_to_another(suite, monkeypatch):
     plan = plan_for(suite, 1, 2, 5, dtypes=("f32", "f64"))
     monkeypatch.setattr(pool.DaskPool, "_everybody_has", lambda self, resources: True)
     with cluster_of(WorkerSpec("one", 1, {"fragile gfx1100": 1}), WorkerSpec("bare", 1, {})) as cluster:
-        assert by_case(executed(cluster, plan, suite)) == by_case(execute_plan(plan, suite, jobs=1))
+        assert by_case(executed(cluster, plan, suite)) == by_case(execute_plan(plan, suite, Workers(1)))
         assert set(cluster.machines) == {"one", "bare"}
 
 
@@ -202,7 +203,7 @@ def test_columns_on_different_workers_equal_local_records(suite):
     plan = plan_for(suite, 1, 7, columns=(STEADY, IDLE))
     with cluster_of(WorkerSpec("cuda", 1, {"steady sm_90": 1}), WorkerSpec("amd", 1, {"idle gfx1100": 1})) as cluster:
         there = executed(cluster, plan, suite)
-    assert by_case(there) == by_case(execute_plan(plan, suite, jobs=1))
+    assert by_case(there) == by_case(execute_plan(plan, suite, Workers(1)))
     (small,) = (record.minimal for record in there if record.minimal)
     assert (small.runner, small.against.conclusion) == ("idle", "AMD is wrong")
 
@@ -214,7 +215,7 @@ def test_columns_on_different_workers_without_reference_equal_local_records(tmp_
         (tmp_path / name).write_text(text)
     suite = load_suite(tmp_path / "kernels", tmp_path / "cases")
     plan = plan_for(suite, 5, columns=(STEADY, ROUNDING))
-    here = by_case(execute_plan(plan, suite, jobs=1))
+    here = by_case(execute_plan(plan, suite, Workers(1)))
     with cluster_of(
         WorkerSpec("cuda", 1, {"steady sm_90": 1}), WorkerSpec("amd", 1, {"rounding gfx1100": 1})
     ) as cluster:
@@ -243,12 +244,12 @@ def test_cluster_recording_resumes_from_journal(suite, tmp_path):
     with cluster_of(WorkerSpec("one", 1, {"fragile gfx1100": 1})) as cluster:
         pools = lambda plan, jobs: cluster.pool(suite, plan)  # noqa: E731
         with outcome_journal(tmp_path / "partial", {}) as journal:
-            cases = list(record_outcomes(plan, suite, journal, pools=pools))
+            cases = list(record_outcomes(plan, suite, journal, Workers(pools=pools)))
         with outcome_journal(tmp_path / "partial", {}) as journal:
             assert len(journal.entries) == 2
-            assert list(record_outcomes(plan, suite, journal, pools=pools)) == cases
+            assert list(record_outcomes(plan, suite, journal, Workers(pools=pools))) == cases
     with outcome_journal(tmp_path / "other", {}) as journal:
-        assert list(record_outcomes(plan, suite, journal, jobs=1)) == cases
+        assert list(record_outcomes(plan, suite, journal, Workers(1))) == cases
 
 
 def test_corpus_files_are_in_suite_bundle(suite):
@@ -407,7 +408,7 @@ def test_killed_dask_worker_is_replaced_by_another(suite, tmp_path):
         with connection.connected(address) as cluster:
             threading.Timer(1.0, lambda: os.kill(workers[0].pid, signal.SIGKILL)).start()
             records = executed(cluster, plan, suite)
-        assert by_case(records) == by_case(execute_plan(plan, suite, jobs=1))
+        assert by_case(records) == by_case(execute_plan(plan, suite, Workers(1)))
         assert workers[0].wait() == -signal.SIGKILL
     finally:
         for each in [*workers, scheduler]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from parity.cluster import launches, messages
-from parity.cluster.outcome_codec import drop_unchanged, restore_unchanged
+from parity.cluster.launches import drop_unchanged, restore_unchanged
 from parity.engine import bench, outcomes, worker
 from parity.engine import coverage_search as search
 from parity.errors import ParityError
@@ -30,7 +30,6 @@ FUNCTIONS = [
     launches.capabilities,
     launches.compute,
     launches.execute,
-    launches.execute_nearest,
     launches.execute_task,
     launches.explain,
     launches.max_arithmetic,

@@ -205,12 +205,6 @@ def test_compare_poison_is_unwritten(name):
     assert verdict.first.coordinates == (13,)
 
 
-def test_compare_poison_mask_overrides_bytes():
-    assert compare(expected(1.0, 2.0), got(1, 0), vendor="amd", poison=np.array([False, True])).kind == "unwritten"
-    value = np.array([0], np.uint8)
-    assert compare(Expected(value), np.array([165], np.uint8), vendor="amd", poison=value == 1).kind == "value"
-
-
 def test_compare_single_poison_value_is_not_unwritten():
     value = np.zeros(256, np.uint8)
     assert compare(Expected(value), np.arange(256).astype(np.uint8), vendor="amd").kind == "value"

@@ -23,7 +23,7 @@ from parity.emulator.ptx.device import PtxDevice
 from parity.errors import MissingTool, UsageError
 from parity.model.code_object import Argument, first_difference
 from parity.platform.cache import Cache
-from parity.porting.library_names import library_names
+from parity.porting.stubs import library_names
 
 PTX = """
 .visible .entry mix(

@@ -13,6 +13,7 @@ from parity.engine.case_records import Column
 from parity.engine.execution import execute_plan
 from parity.engine.outcomes import outcome_journal, record_outcomes
 from parity.engine.plan import Plan, make_tasks
+from parity.engine.pool import Workers
 from parity.engine.record_file import RecordWriter, environment, read_record
 from parity.runners import Evidence
 
@@ -64,7 +65,7 @@ def test_workers_of_gpus_start_as_work_remains(suite, installed, monkeypatch, de
 
 @pytest.mark.usefixtures("plugin")
 def test_crash_hang_and_exception_affect_one_case_each(suite):
-    records = list(execute_plan(plan_for(suite, 1, 2, 3, 4, 5, 6, 7), suite, jobs=2))
+    records = list(execute_plan(plan_for(suite, 1, 2, 3, 4, 5, 6, 7), suite, Workers(2)))
     status = {int(r.case.partition("x=")[2].partition("~")[0]): r.verdict.status for r in records}
     assert status == {
         1: Status.PASS,
@@ -84,8 +85,8 @@ def test_crash_hang_and_exception_affect_one_case_each(suite):
 @pytest.mark.usefixtures("plugin")
 def test_crash_hang_and_exception_affect_one_recorded_case_each(suite, tmp_path):
     with outcome_journal(tmp_path / "some.partial", {}) as journal:
-        cases = list(record_outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal, jobs=2))
-        assert list(record_outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal)) == cases
+        cases = list(record_outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal, Workers(2)))
+        assert list(record_outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal, Workers())) == cases
     faults = {int(c.case.partition("x=")[2].partition("~")[0]): c.fault for c in cases}
     assert list(faults) == [1, 3, 4, 5, 6]
     assert (faults[1], faults[6]) == (None, None)
@@ -97,7 +98,7 @@ def test_crash_hang_and_exception_affect_one_recorded_case_each(suite, tmp_path)
 
 @pytest.mark.usefixtures("plugin")
 def test_crash_on_one_column_keeps_cross_vendor_comparison(suite):
-    records = list(execute_plan(plan_for(suite, 1, 3, 7, columns=(STEADY, FRAGILE)), suite, jobs=1))
+    records = list(execute_plan(plan_for(suite, 1, 3, 7, columns=(STEADY, FRAGILE)), suite, Workers(1)))
     status = [(r.runner, str(r.verdict.status), r.against and str(r.against.conclusion)) for r in records]
     assert status == [
         ("steady", "pass", None),
@@ -112,7 +113,7 @@ def test_crash_on_one_column_keeps_cross_vendor_comparison(suite):
 
 @pytest.mark.usefixtures("plugin")
 def test_shrunk_case_is_compared_with_other_vendor(suite):
-    _, failing = execute_plan(plan_for(suite, 7, columns=(STEADY, IDLE)), suite, jobs=1)
+    _, failing = execute_plan(plan_for(suite, 7, columns=(STEADY, IDLE)), suite, Workers(1))
     small = failing.minimal
     assert "x=1~" in small.case
     assert (small.against.conclusion, small.against.total) == ("AMD is wrong", 1)
@@ -122,7 +123,7 @@ def test_shrunk_case_is_compared_with_other_vendor(suite):
 @pytest.mark.usefixtures("plugin")
 def test_record_file_keeps_cross_vendor_comparison(suite, tmp_path):
     plan = plan_for(suite, 1, 7, columns=(STEADY, FRAGILE))
-    records = list(execute_plan(plan, suite, jobs=1))
+    records = list(execute_plan(plan, suite, Workers(1)))
     with RecordWriter(tmp_path / "record.jsonl", environment(plan)) as writer:
         for record in records:
             writer.add(record)
@@ -134,7 +135,7 @@ def test_record_file_keeps_cross_vendor_comparison(suite, tmp_path):
 
 @pytest.mark.usefixtures("plugin")
 def test_lost_device_is_crash_without_shrinking(suite):
-    lost, after = execute_plan(plan_for(suite, 8, 9), suite, jobs=1)
+    lost, after = execute_plan(plan_for(suite, 8, 9), suite, Workers(1))
     assert (lost.verdict.status, lost.verdict.kind, lost.minimal) == (Status.CRASH, "cudaErrorAssert", None)
     assert "device-side assert triggered" in lost.verdict.detail
     assert after.verdict.passed
@@ -145,7 +146,7 @@ def test_interrupted_run_keeps_written_records(suite, tmp_path):
     plan = plan_for(suite, 1, 2)
     path = tmp_path / "out" / "record.jsonl"
     with pytest.raises(KeyboardInterrupt), RecordWriter(path, environment(plan, ["run"])) as writer:
-        for record in execute_plan(plan, suite, jobs=1):
+        for record in execute_plan(plan, suite, Workers(1)):
             writer.add(record)
             raise KeyboardInterrupt
     back = read_record(path)
@@ -156,7 +157,7 @@ def test_interrupted_run_keeps_written_records(suite, tmp_path):
 @pytest.mark.usefixtures("plugin")
 def test_record_file_round_trips(suite, tmp_path):
     plan = plan_for(suite, 1, 7)
-    records = list(execute_plan(plan, suite, jobs=1))
+    records = list(execute_plan(plan, suite, Workers(1)))
     with RecordWriter(tmp_path / "record.jsonl", environment(plan)) as writer:
         for record in records:
             writer.add(record)

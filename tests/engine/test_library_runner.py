@@ -12,6 +12,7 @@ from parity.compare.verdict import Status
 from parity.engine.case_records import Column
 from parity.engine.execution import execute_plan
 from parity.engine.plan import Plan, make_tasks
+from parity.engine.pool import Workers
 from parity.runners import Evidence
 
 PLUGIN = '''
@@ -51,7 +52,9 @@ def plan(suite, *selectors):
 @pytest.mark.usefixtures("plugin")
 def test_library_crash_affects_one_case(suite):
     sizes = [1, 3, 4, 5, 6, 7, "2x3:1,2+1"]
-    records = list(execute_plan(plan(suite, *(f"unary.neg[f32](x={size}~special@0)" for size in sizes)), suite, jobs=1))
+    records = list(
+        execute_plan(plan(suite, *(f"unary.neg[f32](x={size}~special@0)" for size in sizes)), suite, Workers(1))
+    )
     verdicts = [record.verdict for record in records]
     assert [(v.status, v.kind) for v in verdicts] == [
         (Status.PASS, ""),
@@ -70,7 +73,7 @@ def test_library_crash_affects_one_case(suite):
 @pytest.mark.usefixtures("plugin")
 def test_library_failure_is_shrunk_and_missing_op_is_unsupported(suite):
     texts = "unary.neg[f32](x=200~normal@0)", "unary.neg[f16](x=2~normal@0)"
-    wrong, lacking = execute_plan(plan(suite, *texts), suite, jobs=1)
+    wrong, lacking = execute_plan(plan(suite, *texts), suite, Workers(1))
     assert wrong.verdict.kind == "value"
     assert re.fullmatch(r"unary\.neg\[f32\]\(x=101~\w+@0\)", wrong.minimal.case)
     assert (lacking.verdict.status, lacking.verdict.detail) == (

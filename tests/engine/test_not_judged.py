@@ -18,6 +18,7 @@ from parity.engine.execution import execute_plan
 from parity.engine.judging import CheckedCase, Implementation
 from parity.engine.outcomes import outcome_journal, record_outcomes
 from parity.engine.plan import Plan, make_tasks
+from parity.engine.pool import Workers
 from parity.engine.shrinking import ShrinkSettings, minimize
 from parity.engine.worker import Worker
 from parity.errors import ResourceExhausted
@@ -52,7 +53,7 @@ def lacking(suite, installed):
 
 
 def test_system_errors_are_not_judged_and_other_cases_are(suite, lacking):
-    records = list(execute_plan(lacking(1, 2, 3, 4, 5, 6, 7, 8), suite, jobs=1))
+    records = list(execute_plan(lacking(1, 2, 3, 4, 5, 6, 7, 8), suite, Workers(1)))
     found = [(record.verdict.status, record.verdict.kind) for record in records]
     assert found == [
         (Status.PASS, ""),
@@ -72,7 +73,7 @@ def test_system_errors_are_not_judged_and_other_cases_are(suite, lacking):
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_recording_stops_on_system_error(suite, lacking, tmp_path, size):
     with outcome_journal(tmp_path / "some.partial", {}) as journal, pytest.raises(ResourceExhausted):
-        list(record_outcomes(lacking(size), suite, journal, jobs=1))
+        list(record_outcomes(lacking(size), suite, journal, Workers(1)))
 
 
 @pytest.fixture

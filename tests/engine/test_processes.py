@@ -104,7 +104,7 @@ def test_crashed_or_hanging_process_affects_one_call(started):
         futures[0].result(PATIENCE)
     with pytest.raises(WorkerCrashed, match="was ended by SIGKILL") as killed:
         futures[1].result(PATIENCE)
-    assert (left.value.killed, killed.value.killed) == (False, True)
+    assert (left.value.fault(1).kind, killed.value.fault(1).kind) == ("crash", "killed")
     with pytest.raises(CallTimeout):
         futures[2].result(PATIENCE)
     assert futures[3].result(PATIENCE) == 8

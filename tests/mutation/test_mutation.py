@@ -18,12 +18,12 @@ from parity.mutation.mutant import MutantOutcome, Reason
 from parity.mutation.recall import read_recall
 from parity.suite.loading import find_suite
 
-SETTINGS = CampaignSettings(count=1000, search=0, jobs=1)
+SETTINGS = CampaignSettings(count=1000, search=0)
 
 
 @pytest.fixture(scope="module")
 def prepared(project):
-    return Run.of(suite=find_suite(project), targets=["gfx1100"], settings=Settings(examples=6)).build()
+    return Run.of(suite=find_suite(project), targets=["gfx1100"], settings=Settings(examples=6, jobs=1)).build()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 from parity.porting.build_files import folders_of, named_folder, same_statement, standard_of, standard_used, switches_of
 from parity.porting.header_templates import GeneratedHeader, made_header
-from parity.porting.project import project_of
+from parity.porting.includes import project_of
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ ARCH = "__CUDA_ARCH__ is not defined for AMD"
 )  # fmt: skip
 def test_branch_on_cuda_macro_has_explanation(text, line, directive, meaning):
     (branch,) = Conditionals(text).branches
-    assert (branch.line, branch.directive, branch.meaning) == (line, directive, meaning)
+    assert (branch.line, branch.name, branch.advice) == (line, directive, meaning)
 
 
 def test_branch_of_other_macros_is_not_listed():

@@ -10,7 +10,7 @@ import pytest
 
 from parity.compare.verdict import Status, Verdict
 from parity.engine.case_records import CaseRecord, Column
-from parity.engine.known_issues import Issue, KnownIssues
+from parity.engine.known_issues import Issue, IssueDeclaration, KnownIssues
 from parity.engine.record_file import records_without_code
 from parity.report.failures import Reproduction
 from parity.report.junit import junit
@@ -87,7 +87,8 @@ def test_junit_known_issue_is_skipped_unless_it_has_complaint(suites, suite):
     met, mended = suite.select(["unary.neg"]).entries[:2]
     columns = frozenset({("emulated", "gfx1100")})
     issues = tuple(
-        Issue(f"known.toml, line {line}", (entry.name,), ("value",), "why", datetime.date(2030, 1, 1), False,
+        Issue(f"known.toml, line {line}",
+              IssueDeclaration(entry.name, "value", "why", datetime.date(2030, 1, 1)), False,
               kernels=frozenset({(entry.op.name, entry.kernel)}), columns=columns)
         for line, entry in ((1, met), (9, mended))
     )  # fmt: skip

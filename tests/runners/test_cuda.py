@@ -19,6 +19,7 @@ from parity.compilers.targets import target
 from parity.engine.case_records import Column
 from parity.engine.execution import execute_plan as execute
 from parity.engine.plan import Plan, make_tasks
+from parity.engine.pool import Workers
 from parity.errors import MissingTool, NotAvailable
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.dtypes import dtype
@@ -235,7 +236,7 @@ def test_workers_spread_evenly_over_visible_gpus_of_target(suite, monkeypatch, t
     kernels = {name: Kernel(name, (), 0, 0, 0, 0, 0, 32) for name in ("uneg_f32", "uabs_f32", "uexp_f32", "ulog_f32")}
     unary = CodeObject("unary", "sm_90", "", kernels, "digest", (), tmp_path / "unary.cubin")
     plan = Plan.of(suite, tasks, {("unary", column): unary}, examples=1)
-    records = list(execute(plan, suite, jobs=4))
+    records = list(execute(plan, suite, Workers(4)))
     assert {record.verdict.kind for record in records} == {"cudaErrorInvalidImage"}
     used = Counter((tmp_path / "log").read_text().split())
     assert (sorted(used), sorted(used.values())) == (list(gpus), workers)

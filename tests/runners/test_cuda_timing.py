@@ -13,7 +13,7 @@ from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.model.dtypes import dtype
 from parity.model.launch import POISON, Fault, Launch, Pointer, Scalar, Tiled
-from parity.runners import cuda, stopwatch
+from parity.runners import cuda, timing
 from parity.runners.cuda import CudaDevice
 
 PTX = """
@@ -139,7 +139,7 @@ def add(n, x, out):
 
 @pytest.fixture
 def opened(monkeypatch):
-    monkeypatch.setattr(stopwatch, "FLUSH_BYTES", 0)
+    monkeypatch.setattr(timing, "FLUSH_BYTES", 0)
     monkeypatch.setattr(cuda, "throttling", lambda bus: [])
 
     def do(kernel=add, **more):
@@ -208,7 +208,7 @@ def test_hot_graph_restores_updated_buffer_each_time(opened, tmp_path):
         largest.append(float(np.max(np.frombuffer(written, np.float32))))
 
     times(opened(watch)[0], tmp_path, hot=True, out=np.zeros(5, np.float32))
-    assert max(largest) <= 7.0 * stopwatch.HOT_LAUNCHES
+    assert max(largest) <= 7.0 * timing.HOT_LAUNCHES
 
 
 def test_insufficient_memory_is_fault(opened, tmp_path):

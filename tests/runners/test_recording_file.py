@@ -70,7 +70,7 @@ def sealed(whole, place, change_head=None, change_cases=None):
     with zipfile.ZipFile(place, "w") as new:
         for name, data in {module.HEAD: text, **members}.items():
             new.writestr(name, data)
-        new.comment = module._seal(text, module.VERSION)
+        new.comment = module._seal(text)
     return place
 
 

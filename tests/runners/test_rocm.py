@@ -254,10 +254,10 @@ def test_workers_spread_over_visible_gpus_of_target(emulated, monkeypatch, visib
 
 
 SMALL_FLUSH = """
-from parity.runners import stopwatch
+from parity.runners import timing
 from parity.runners.rocm import RocmDevice
 
-stopwatch.FLUSH_BYTES = 1 << 20
+timing.FLUSH_BYTES = 1 << 20
 """
 
 
