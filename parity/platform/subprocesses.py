@@ -35,6 +35,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command with an empty standard input and capture its output. Does not check the exit status."""
     words = [*map(str, command)]
+    _watch("-", 0)  # starts the watcher
     # A file, not a pipe: clang writes to stderr a few bytes at a time, and dumps of functions are many megabytes.
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr,
@@ -49,8 +50,8 @@ def run(
             process_group=0,  # nvcc starts further compilers
         ) as process,
     ):
-        _running.add(process)
         _watch("+", process.pid)
+        _running.add(process)
         try:
             if _interrupted.is_set():
                 _kill(process)

@@ -33,9 +33,14 @@ def test_killed_ends_what_a_child_process_started(tmp_path):
 def test_sigkill_ends_what_a_child_process_started(tmp_path):
     file = tmp_path / "process"
     script = f"sleep 600 & echo $! > {file}.new; mv {file}.new {file}; wait"
-    program = f"from parity.platform.subprocesses import run; run(['sh', '-c', {script!r}])"
+    program = (
+        "import pathlib, threading, time; from parity.platform import subprocesses\n"
+        f"threading.Thread(target=subprocesses.run, args=(['sh', '-c', {script!r}],)).start()\n"
+        "while not subprocesses._running: time.sleep(0.01)\n"
+        f"pathlib.Path({str(tmp_path / 'watched')!r}).touch()\n"
+    )
     with subprocess.Popen([sys.executable, "-c", program]) as parent:
-        while not file.exists():
+        while not (file.exists() and (tmp_path / "watched").exists()):
             assert parent.poll() is None
             time.sleep(0.01)
         parent.kill()
