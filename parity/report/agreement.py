@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from parity.compare.arbitration import Conclusion
 from parity.engine.case_records import Column
-from parity.errors import pluralize
-from parity.report.model import Agreement, Cell, Matrix, combine_agreements, total_agreement
+from parity.report.model import Agreement, Cell, Matrix, combine_agreements
 
 AGREEMENT = "vs CUDA"
 FAR = 10_000
@@ -22,7 +21,7 @@ _LEGEND = {
     r"\bD\d": "D..: documented difference, each side follows its vendor's rule",
 }
 _RAN = f"{AGREEMENT}, for cases that ran on both"
-AGREEMENT_LEGEND = f"{_RAN}: {'; '.join(_LEGEND.values())}"
+AGREEMENT_LEGEND = tuple(_LEGEND.values())
 _WRONG = {
     Conclusion.AMD: "AMD wrong",
     Conclusion.CUDA: "CUDA wrong",
@@ -77,14 +76,3 @@ def agreement_text(columns: Sequence[Column], cells: Sequence[Cell], *, brief: b
     if brief and not wrong:
         return describe_agreement(combine_agreements(found.values()))
     return ", ".join(f"{column.target} {text}" for column, text in (wrong if brief else texts).items())
-
-
-def agreement_summary(matrix: Matrix) -> str:
-    """Return the agreement of the run in one line; empty if nothing was compared."""
-    total = total_agreement(matrix.cells())
-    if total is None:
-        return ""
-    targets = [column.target for column, cells in matrix.by_column() if any(cell.agreement for cell in cells)]
-    counts = [f"{count} {each}" for each in Conclusion if (count := total.conclusions.get(each))]
-    compared = f"{pluralize(total.cases, 'result')} compared"
-    return f"{' '.join(targets)} against {total.witness}: {', '.join([compared, *counts])}"

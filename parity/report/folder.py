@@ -19,7 +19,7 @@ from parity.report.html.content import PageInput, page_content, recall_content
 from parity.report.html.page import render_badge, render_page
 from parity.report.junit import junit
 from parity.report.model import Matrix
-from parity.report.render import as_csv, markdown, plain, summary
+from parity.report.render import as_csv, markdown, plain, totals
 
 PAGE, BADGE = "report.html", "badge.svg"
 """The report for browsers, and a badge with the result."""
@@ -93,7 +93,7 @@ def write_reports(
         more={"recall": recall_content(matrix.recall), **(more or {})},
     )
     texts = (
-        f"{plain(matrix)}\n{summary(matrix)}\n",
+        f"{plain(matrix)}\n{totals(matrix)}\n",
         markdown(matrix),
         as_json(matrix),
         as_csv(matrix),

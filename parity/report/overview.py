@@ -60,11 +60,11 @@ def overview(matrix: Matrix, *, width: int | None = None) -> Text:
         for column, of in states.items():
             alike.setdefault((column.kind, *map(str, of)), ([], of))[0].append(column)
         table = _table(matrix, modules, list(alike.values()))
-    return Text("\n\n").join([Text(_head(matrix)), table])
+    return Text("\n\n").join([Text(head(matrix)), table])
 
 
-def _head(matrix: Matrix) -> str:
-    """One line with the version, and the targets by kind of evidence."""
+def head(matrix: Matrix) -> str:
+    """Return one line with the version, and the targets by kind of evidence."""
     kinds: dict[str, list[str]] = {}
     for column in matrix.columns:
         on = f" on {column.device}" if column.device else ""

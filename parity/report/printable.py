@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from parity.report.frames import matrix_frame
 from parity.report.model import Matrix
-from parity.report.render import plain, summary
+from parity.report.render import plain, totals
 
 if TYPE_CHECKING:
     import pandas
@@ -23,7 +23,7 @@ class PrintableMatrix(Matrix):
         return cls(**vars(matrix))
 
     def __str__(self) -> str:
-        return f"{plain(self)}\n{summary(self)}"
+        return f"{plain(self)}\n{totals(self)}"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print the text in a notebook."""

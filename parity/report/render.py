@@ -12,21 +12,22 @@ from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences, sort_ids
 from parity.reference.accuracy import furthest
 from parity.report import matrix_tables, tables
-from parity.report.agreement import AGREEMENT, agreement_legend, agreement_summary, agreement_text, is_compared
+from parity.report.agreement import AGREEMENT, agreement_legend, agreement_text, is_compared
 from parity.report.bench import speed_legend
 from parity.report.coverage_totals import coverage_by_column
 from parity.report.matrix import NO_KERNEL
 from parity.report.model import Agreement, Cell, CellState, Matrix
+from parity.report.overview import agreement_line, head
 from parity.report.recall import recall_line
 
 PROSE = 160
 """The largest width of the legend, in characters."""
 
 LEGEND = (
-    "n/n: passed and executed cases; n %: the largest share of the allowed error that an element used (exact: no "
-    "error was allowed or found)"
+    "n/n: passed and executed cases",
+    "n %: the largest share of the allowed error that an element used (exact: no error was allowed or found)",
 )
-MET = "; D..: known CUDA/AMD divergences that cases met"
+MET = "D..: known CUDA/AMD divergences that cases met"
 COVERAGE = (
     "code n %: the share of the basic blocks of machine code that the cases reached (parity coverage lists the rest)"
 )
@@ -46,7 +47,7 @@ CODE = ("blocks_reached", "blocks", "directions_reached", "directions")
 
 
 def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) -> Text:
-    """Return the matrix as aligned, coloured text, grouped by module.
+    """Return the matrix as aligned, coloured text, grouped by module, below a header that explains its numbers.
 
     Kernels of an op that pass share a line; other kernels have separate lines. With ``full``, each kernel has a line.
 
@@ -62,22 +63,23 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
         prose = Text.assemble((f"{note}\n\n", "yellow"), prose)
     # Without a width, rich is several times as fast.
     parts = [tables.coloured(s.heads, s.rows, width=room if room and s.width > room else None) for s in found]
-    return Text("\n\n").join([*parts, tables.folded(prose, room)])
+    header = tables.folded(Text(f"{head(matrix)}\n\n{_header(matrix)}", "dim"), min(room or PROSE, PROSE))
+    return Text("\n\n").join([header, *parts, tables.folded(prose, room)])
 
 
 def plain(matrix: Matrix, *, full: bool = False) -> str:
     """Return the complete matrix as aligned text without colours."""
     parts = [tables.plain(each.heads, each.rows) for each in matrix_tables.module_tables(matrix, full=full)]
-    return "\n\n".join([*parts, _prose(matrix).plain])
+    header = tables.folded(Text(f"{head(matrix)}\n\n{_header(matrix)}"), PROSE).plain
+    return "\n\n".join([header, *parts, _prose(matrix).plain])
 
 
 def _prose(matrix: Matrix, width: int = PROSE) -> Text:
-    """The text below the tables: legend, coverage, comparison of AMD with CUDA, and known issues."""
-    text = tables.folded(Text(f"{_legend(matrix)}\n", "dim"), width)
+    """The text below the tables: divergences, origins, coverage, and known issues."""
+    notes = _notes(matrix)
+    text = tables.folded(Text(f"{notes}\n" if notes else "", "dim"), width)
     if coverage := coverage_summary(matrix):
         text.append(f"\n{coverage}\n")
-    if agreement := agreement_summary(matrix):
-        text.append(f"\n{agreement}\n")
     if matrix.issues:
         text.append("\nknown issues\n", "bold")
         for each in matrix.issues:
@@ -138,6 +140,11 @@ def summary(matrix: Matrix) -> str:
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)
 
 
+def totals(matrix: Matrix) -> str:
+    """Return the run in one line, and the agreement with CUDA in another if results were compared."""
+    return "\n".join(filter(None, [summary(matrix), agreement_line(matrix)]))
+
+
 def _counts(cells: Sequence[Cell], states: Iterable[CellState]) -> list[str]:
     """The number of cells in each of these states as text, without zeros."""
     counts = ((sum(cell.state is state for cell in cells), str(state).lower()) for state in states)
@@ -154,20 +161,25 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
         compared = [agreement_text(matrix.columns, line.cells)] if last else []
         rows.append([line.module, f"`{line.label}`", line.types(), *cells, *compared])
     issues = "\n".join(f"* {f'**{each}**' if each.complaint else each}" for each in matrix.issues)
-    legend = _legend(matrix).replace("\n", "\n\n")
-    below = (summary(matrix), coverage_summary(matrix), agreement_summary(matrix), issues, legend)
+    legend = f"{_header(matrix)}\n{_notes(matrix)}".strip().replace("\n", "\n\n")
+    below = (summary(matrix), agreement_line(matrix), coverage_summary(matrix), issues, legend)
     return "\n\n".join([tables.markdown(heads, rows), *filter(None, below)]) + "\n"
 
 
-def _legend(matrix: Matrix) -> str:
+def _header(matrix: Matrix) -> str:
+    """The meaning of the numbers and words in the cells."""
     cells = matrix.cells()
     explained = {COVERAGE: "reached", VACUOUS: "vacuous", AGAINST_CUDA: "by", ONLY_MEMORY: "unreferenced"}
-    parts = [LEGEND + (MET if _met(matrix) else "")]
+    parts = [*LEGEND, *[MET] * bool(_met(matrix))]
     parts += [text for text, name in explained.items() if any(getattr(cell, name) for cell in cells)]
     parts += [f"{CellState.NOT_IN_RUN}: {NO_KERNEL}"] * any(cell.reason == NO_KERNEL for cell in cells)
-    parts.append(agreement_legend(matrix))
-    parts += [str(divergences()[name]) for name in _met(matrix) if name in divergences()]
     parts += speed_legend([cell.measured for cell in cells if cell.measured])
+    return "\n".join(filter(None, [*parts, agreement_legend(matrix)]))
+
+
+def _notes(matrix: Matrix) -> str:
+    """The divergences that cases met, the origin of the code, and the recall."""
+    parts = [str(divergences()[name]) for name in _met(matrix) if name in divergences()]
     parts += [f"{' '.join(targets)}: {text}" for text, targets in _makers(matrix)]
     parts += [recall_line(matrix.recall)] if matrix.recall else []
     return "\n".join(part for part in parts if part)
