@@ -200,8 +200,8 @@ def stubs(session: nox.Session) -> None:
 
 @nox.session
 def pictures(session: nox.Session) -> None:
-    """Draw the picture of a failure that README shows."""
-    session.install("-e", ".[emulated,nvcc]")
+    """Draw the pictures of README and docs; a Chromium must be installed."""
+    session.install("-e", ".[emulated,nvcc]", "playwright")
     session.run("python", "-m", "benchmarks.pictures")
 
 

@@ -14,6 +14,7 @@ from parity.compare.verdict import Mismatch, Status, Verdict
 from parity.engine.case_records import CaseRecord, Column, CrossVendorComparison, Provenance
 from parity.report.changes import compare_runs
 from parity.report.document import IssueEntry, document
+from parity.report.excerpts import SourceFolders
 from parity.report.failures import Reproduction
 from parity.report.history import history_content, summarize_run
 from parity.report.html.content import PageInput, comparison_content, page_content
@@ -100,7 +101,8 @@ def file(suite, tmp_path_factory):
         "comparison": comparison_content(compare_runs(before, after), HOSTILE),
         "history": history_content(runs),
     }
-    shown = PageInput(after.matrix, after.records, Reproduction(), date=HOSTILE, notes=[HOSTILE], more=more)
+    told = {"date": HOSTILE, "notes": [HOSTILE], "more": more, "sources": SourceFolders.of(suite)}
+    shown = PageInput(after.matrix, after.records, Reproduction(), **told)
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(render_page(page_content(shown), HOSTILE))
     return path
@@ -139,6 +141,38 @@ def heads(tab):
 def expect_heads(tab, names):
     """Wait until the matrix has rows with these names."""
     playwright.expect(heads(tab)).to_have_text(names)
+
+
+ROUTES = {
+    "view of failures": ("nav [data-view=failures]",),
+    "cell": (".matrix td[data-state=fail][data-row]",),
+    "folded module": (
+        ".folds button:has-text('collapse all')",
+        "[data-fold=unary] th",
+        ".matrix td[data-state=fail][data-row]",
+    ),
+}
+
+
+@pytest.mark.parametrize("clicks", ROUTES.values(), ids=ROUTES)
+def test_failing_source_line_and_reproducer_are_at_most_three_clicks_away(opened, clicks):
+    tab = opened()
+    for selector in clicks:
+        tab.locator(selector).first.click()
+    card = tab.locator(".card:visible").first
+    playwright.expect(card.locator(".source figcaption")).to_have_text("unary.cu, line 3")
+    playwright.expect(card.locator(".source .meant")).to_be_visible()
+    playwright.expect(card).to_contain_text("parity reproduce 'unary.gelu")
+    playwright.expect(card).to_contain_text("print all values")
+    assert len(clicks) <= 3
+
+
+def test_legend_explains_words_of_cells(opened):
+    tab = opened()
+    terms = tab.locator(".legend dt").all_inner_texts()
+    for term in ("n cases", "n % of bound", "n ULP", "not identical to CUDA"):
+        assert term in [each.strip() for each in terms]
+    assert "% of bound" in tab.locator(".matrix").inner_text() and "bits" not in tab.locator(".matrix").inner_text()
 
 
 def test_page_from_disk_shows_verdict(opened):

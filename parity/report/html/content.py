@@ -77,7 +77,7 @@ def page_content(shown: PageInput) -> dict[str, Any]:
         "compilers": dict(matrix.compilers),
         "issues": [{**asdict(each), "expires": str(each.expires)} for each in matrix.known_issues],
         "notes": [*shown.notes, *not_judged(shown.records)],
-        "legend": AGREEMENT_LEGEND if matrix.against else "",
+        "legend": AGREEMENT_LEGEND if matrix.against else [],
         "divergences": {name: str(divergences()[name]) for name in _met(matrix) if name in divergences()},
         "kernels": {
             **{name: packed(getattr(each, name) for each in matrix.kernels) for name in ("module", "op")},

@@ -38,7 +38,7 @@ async function panel() {
   aside.replaceChildren();
   aside.append(...[
     head(kernel.kernel, kernelName(kernel)),
-    el("table.cells", {}, el("thead", {}, el("tr", {}, ["column", "state", "cases", "error share", "notes"].map((each) => el("th", { scope: "col" }, each)))),
+    el("table.cells", {}, el("thead", {}, el("tr", {}, ["column", "state", "cases passed", "share of bound", "notes"].map((each) => el("th", { scope: "col" }, each)))),
       el("tbody", {}, run.columns.map((each) => cellRow(row, each, each.index === column)))),
     command(again(kernelName(kernel))),
     cards.length ? el("section", {}, el("h3", {}, plural(cards.length, "failure")), cards.map(card)) : "",
@@ -72,7 +72,7 @@ function cellRow(row, column, chosen) {
     cell.divergences, cell.against && `against CUDA: ${cell.against}`, speed(cell), recallOf(run.kernels[row].kernel, column.target),
     cell.beyond_observed && `${cell.beyond_observed} beyond the observed limit`, cell.unsupported && `${cell.unsupported} unsupported`, cell.not_judged && `${cell.not_judged} not judged`];
   return el(`tr${chosen ? ".chosen" : ""}`, {}, el("th", { scope: "row" }, column.target || column.runner, " ", badge(column.evidence)),
-    el("td", { "data-state": cell.state }, el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[cell.state]), ` ${cell.state}`),
+    el("td", { "data-state": cell.state }, el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[cell.state]), ` ${wordOf(cell.state)}`),
     el("td", {}, counts), el("td", {}, cell.exact ? "exact" : percent(cell.budget)), el("td", {}, notes.filter(Boolean).join("; ")));
 }
 
@@ -90,7 +90,7 @@ async function caseTable(place, cases, column) {
     data: rows, layout: "fitDataStretch", height: Math.min(520, 60 + 27 * rows.length), initialSort: [{ column: "used", dir: "desc" }],
     initialFilter: ran ? [{ field: "name", type: "=", value: run.columns[column].name }] : [],
     columns: [
-      { title: "used", field: "used", hozAlign: "right", formatter: shows((each) => (each.failed ? "✕" : percent(each.budget))) },
+      { title: "share of bound", field: "used", hozAlign: "right", formatter: shows((each) => (each.failed ? "✕" : percent(each.budget))) },
       { title: "ULP", field: "ulp", hozAlign: "right", sorter: "number", formatter: shows((each) => figures(each.ulp)) },
       { title: "outcome", field: "outcome", formatter: shows((each) => (each.known ? `known: ${each.outcome}` : each.outcome)) },
       { title: "column", field: "name", formatter: shows((each) => each.name) },

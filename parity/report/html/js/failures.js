@@ -46,12 +46,12 @@ function card(failure) {
       row !== undefined && el("button.link", { type: "button", onclick: () => go({ cell: first }) }, "all cases of this kernel"),
       failure.more ? el("span", {}, `${plural(failure.more, "more failing case")}`) : null),
     failure.about && el("p.about", {}, failure.about),
+    failure.excerpts.map(excerpt),
     el("div.columns", {},
       el("dl", {}, failure.lines.map(([label, value]) => [el("dt", {}, LABELS[label] ?? label), el("dd", {}, el("pre", {}, value))]), others(failure)),
       picture(failure)),
-    failure.excerpts.map(excerpt),
-    command(failure.again),
-    failure.alone && command(failure.alone));
+    el("p.about", {}, "Run only this case:"), command(failure.again),
+    failure.alone && [el("p.about", {}, "Write a reproducer for a bug report, a folder that needs no parity:"), command(failure.alone)]);
 }
 
 /** The results of the other columns for the same case. */

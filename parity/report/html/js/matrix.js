@@ -67,6 +67,9 @@ function kernelRow(kernel, columns, level, label) {
     }));
 }
 
+/** The word for a state, as on the terminal. */
+const wordOf = (state) => (state === "taken as right" ? "baseline" : state);
+
 /** The tint of a cell: the share of the error bound that passing cases used. */
 const heat = (cell) => (cell.budget === null ? 0 : Math.min(1, cell.budget)).toFixed(3);
 
@@ -74,16 +77,16 @@ const heat = (cell) => (cell.budget === null ? 0 : Math.min(1, cell.budget)).toF
 function words(cell, kernels) {
   const others = Object.entries(cell.counts).filter(([state]) => state !== "pass");
   const state = kernels > 1 && others.length
-    ? others.map(([name, number]) => `${count(number)} ${name}`).join(", ")
-    : cell.state === "pass" ? "" : cell.state;
-  const used = cell.budget === null || !cell.passed ? "" : cell.exact ? "exact" : percent(cell.budget);
-  const notes = [cell.failures, cell.known && `known: ${cell.known}`, cell.vacuous && "vacuous", [...cell.divergences].join(" "), cell.against, cell.apart && `${count(cell.apart)} with other bits than CUDA`, speed(cell)];
+    ? others.map(([name, number]) => `${count(number)} ${wordOf(name)}`).join(", ")
+    : cell.state === "pass" ? "" : wordOf(cell.state);
+  const used = cell.budget === null || !cell.passed || cell.failed ? "" : cell.exact ? "exact" : `${percent(cell.budget)} of bound`;
+  const notes = [cell.failures, cell.known && `known: ${cell.known}`, cell.vacuous && "vacuous", [...cell.divergences].join(" "), cell.against, cell.apart && `${plural(cell.apart, "kernel")} not identical to CUDA`, speed(cell)];
   return el("span.words", {},
     el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[cell.state]),
-    el("span.spoken", {}, cell.state),
+    el("span.spoken", {}, wordOf(cell.state)),
     state && el("span.state", {}, state),
-    cell.run ? el("span.cases", { title: "passed and executed cases" }, cell.passed === cell.run ? count(cell.run) : `${count(cell.passed)}/${count(cell.run)}`) : null,
-    cell.taken ? el("span.cases", { title: "cases that judge the other columns" }, cell.state === "taken as right" ? count(cell.taken) : `${count(cell.taken)} taken as right`) : null,
+    cell.run ? el("span.cases", { title: "passed and executed cases" }, cell.passed === cell.run ? plural(cell.run, "case") : `${count(cell.passed)} of ${plural(cell.run, "case")} passed`) : null,
+    cell.taken ? el("span.cases", { title: "cases whose results are taken as right, because the op has no reference" }, plural(cell.taken, "case")) : null,
     used && el("span.used", { title: "largest share of the allowed error that an element used" }, used),
     el("span.notes", {}, notes.filter(Boolean).join("  ")));
 }
@@ -110,18 +113,25 @@ function chips(columns) {
   }
   return el("div.chips", { role: "group", "aria-label": "states" }, run.states.map((state) =>
     el("button.chip", { type: "button", "data-state": state, "data-filter": `state ${state}`, "aria-pressed": String(shown.state.has(state)), onclick: () => go(toggled("state", state)) },
-      el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[state]), `${state} `, el("b", {}, count(numbers[state] ?? 0)))),
+      el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[state]), `${wordOf(state)} `, el("b", {}, count(numbers[state] ?? 0)))),
     el("span.folds", {},
-      el("button", { type: "button", onclick: () => go({ open: new Set(["*"]) }) }, "unfold all"),
-      el("button", { type: "button", onclick: () => go({ open: new Set(run.modules.map((each) => `-${each}`)) }) }, "fold all")));
+      el("button", { type: "button", onclick: () => go({ open: new Set(["*"]) }) }, "expand all"),
+      el("button", { type: "button", onclick: () => go({ open: new Set(run.modules.map((each) => `-${each}`)) }) }, "collapse all")));
 }
 
 function legend() {
-  const found = Object.entries(run.divergences).map(([name, text]) => el("p", {}, text || name));
+  const terms = [
+    ["cell", "a kernel on a target, or all kernels of an op or module; click it for its cases, failures and source lines. A square is a kernel."],
+    ["n cases", "the cases that were executed, or how many of them passed"],
+    [[el("span.scale", { "aria-hidden": "true" }), " n % of bound"], "the largest share of the allowed error that an element used; more than 100 % fails. exact: no error was allowed, and none was found"],
+    run.states.includes("taken as right") && ["baseline", "the op has no reference, so the results of this column are taken as right and judge the others"],
+    ...run.legend.map((each) => each.split(": ")),
+    run.legend.length && ["not identical to CUDA", "a case has other bits than on CUDA; both results may be within bounds"],
+    ...Object.values(run.divergences).map((text) => text.split(": ")),
+  ].filter(Boolean);
   return el("footer.legend", {},
-    el("p", {}, el("span.scale", { "aria-hidden": "true" }), " 0 to 100 %: the largest share of the allowed error that an element used; exact: no error was allowed, and none was found. Each square is a kernel. The number next to a symbol counts cases."),
-    run.legend && el("p", {}, `${run.legend}. n with other bits than CUDA: kernels with a case in which the results differ; both may be right.`),
-    found,
+    el("h2", {}, "Legend"),
+    el("dl", {}, terms.map(([term, ...text]) => [el("dt", {}, term), el("dd", {}, text.join(": "))])),
     Object.entries(Object.groupBy(Object.entries(run.compilers), ([, text]) => text)).map(([text, own]) =>
       el("p", {}, `${own.map(([target]) => target).join(" ")}: ${text}`)));
 }
