@@ -22,7 +22,7 @@ from parity.cli.shared.parser import WRONG_USAGE, build_parser
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, describe_os_error
 from parity.platform.signals import INTERRUPTED, delay_interrupts
 
-EXECUTING = ("run", "record", "mutate", "bench", "coverage")
+EXECUTING = ("run", "watch", "record", "mutate", "bench", "coverage")
 """Commands that execute cases in processes of this machine, unless the user names a cluster."""
 
 TERMINATED = 143
@@ -113,6 +113,8 @@ def _run_command(argv: Sequence[str]) -> int:
             from parity.porting import HIPIFY
 
             os.environ[VARIABLE if option == "toolchain" else HIPIFY] = value
+    if (color := getattr(arguments, "color", "auto")) != "auto":
+        os.environ["TTY_COMPATIBLE"] = "1" if color == "always" else "0"  # Rich reads it
     code: int = arguments.command(arguments)
     problems: tuple[str, ...] = getattr(arguments, "problems", ())
     if problems and not code:

@@ -68,6 +68,13 @@ def main(arguments: argparse.Namespace) -> int:
     folder, config = arguments.folder, arguments.folder / CONFIG
     if read_settings(config) is not None:
         return _complete(folder, config, arguments)
+    for parent in folder.resolve().parents:
+        if read_settings(parent / CONFIG) is not None:
+            _warn(
+                f"{parent} is a parity project already. This writes another project inside it; to declare more kernels "
+                f"of that project, remove {display_path(config)} and run: parity init {parent}"
+            )
+            break
     written, declared = list[Path](), 0
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
     has_own = kernels.is_dir() and any(find_below(kernels, *CUDA_SUFFIXES, ".hip"))

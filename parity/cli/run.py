@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,6 @@ from parity.cli.shared.outputs import (
     update_history,
 )
 from parity.cli.shared.terminal import build_run, measure_run, messages, run_progress, warn
-from parity.cli.shared.watch import KeptRecords, check_options, watch
 from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.record_file import environment
@@ -54,18 +53,23 @@ from parity.runners import available
 if TYPE_CHECKING:
     from parity.cluster.connection import Cluster
 
+KeptRecords = Callable[[Prepared], tuple[CaseRecord, ...]]
+"""Returns the records of kernels that a run does not need to execute again."""
+
 
 def main(arguments: argparse.Namespace) -> int:
-    check_options(arguments)
+    return run_with(arguments, lambda run: run(partial(_kept, arguments)))
+
+
+def run_with(arguments: argparse.Namespace, call: Callable[[Callable[[KeptRecords], int]], int]) -> int:
+    """Prepare the output folder and the cluster. Return the result of ``call``, which gets the function that runs."""
     with output_folder(arguments.output):
         try:
             earlier = EarlierRun.read(arguments)
         finally:
             _remove_reports(arguments.output)
         with connect_cluster(arguments) as cluster:
-            if arguments.watch:
-                return watch(arguments, partial(_main, arguments, cluster, earlier))
-            return _main(arguments, cluster, earlier, partial(_kept, arguments))
+            return call(partial(_main, arguments, cluster, earlier))
 
 
 def _remove_reports(folder: Path) -> None:
@@ -77,7 +81,7 @@ def _remove_reports(folder: Path) -> None:
 
 
 def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: EarlierRun, kept: KeptRecords) -> int:
-    _remove_reports(arguments.output)  # again, for --watch
+    _remove_reports(arguments.output)  # again, for parity watch
     run = _run(arguments, cluster, earlier)
     warn(run.notes)
     console = messages(arguments.json)

@@ -301,3 +301,11 @@ def test_parity_outside_project_uses_its_own_suite(tmp_path):
     )  # fmt: skip
     assert result.returncode == 0 and "affine.affine" in result.stdout
     assert "this is parity's own suite" in result.stderr
+
+
+@pytest.mark.parametrize(("color", "coloured"), [("always", True), ("never", False), ("auto", False)])
+def test_color_option_decides_about_escape_codes(color, coloured, tmp_path):
+    command = [sys.executable, "-m", "parity", "doctor", "--color", color]
+    environment = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR")}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert ("\x1b[" in done.stdout + done.stderr) == coloured

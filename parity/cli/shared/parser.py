@@ -19,7 +19,7 @@ from parity.suite.options import read_options
 
 GROUPS = {
     "Start": ("init", "doctor", "list"),
-    "Test": ("build", "run"),
+    "Test": ("build", "run", "watch"),
     "Debug": ("explain", "reproduce", "coverage"),
     "Measure": ("bench", "mutate", "footprint"),
     "Results": ("report", "compare", "merge"),
@@ -29,6 +29,9 @@ GROUPS = {
 """The commands in the order of ``parity --help``. The module ``parity.cli.<command>`` implements each one."""
 
 WRONG_USAGE = 2
+
+COLORS = ("auto", "always", "never")
+"""The values of ``--color``."""
 
 HELP_WIDTH = 120
 """The largest width of help texts, in characters."""
@@ -138,7 +141,7 @@ def _add_options(parser: argparse.ArgumentParser, command: str, constants: Mappi
     from parity.porting import HIPIFIERS
     from parity.suite.settings import LAUNCHES
 
-    choices = {"TOOLCHAINS": TOOLCHAINS, "HIPIFIERS": HIPIFIERS, "LAUNCHES": LAUNCHES}
+    choices = {"COLORS": COLORS, "TOOLCHAINS": TOOLCHAINS, "HIPIFIERS": HIPIFIERS, "LAUNCHES": LAUNCHES}
     targets = {"CUDA_TARGET": CUDA_TARGET, "DEFAULT_TARGETS": DEFAULT_TARGETS}
     groups: dict[str, argparse._ArgumentGroup] = {}
     for group, flags, settings in read_options(command, {**choices, **targets, **constants}):

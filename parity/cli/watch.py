@@ -1,18 +1,25 @@
-"""Repeats a run for the affected kernels whenever a source, header or case file changes."""
+"""Run cases again for the affected kernels whenever a source, header or case file changes, until Ctrl-C.
+
+The first run is complete, like parity run. A later one executes only kernels whose machine code, cases or case file
+have changed; the results of the others stay in the output. It notices files in the folders of kernels, headers, ports
+and cases, and files that the case files import or read.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parity.application.run import Prepared
 from parity.application.stored_results import RECORD, load
 from parity.application.watching import kernel_fingerprints
+from parity.cli.run import KeptRecords, run_with
 from parity.cli.shared.terminal import errors, warn
 from parity.engine.case_records import CaseRecord
-from parity.errors import MissingTool, ParityError, UsageError, display_path
+from parity.errors import MissingTool, ParityError, display_path
 from parity.platform.files import CUDA_SUFFIXES
 from parity.platform.installation import install_command
 from parity.platform.signals import INTERRUPTED
@@ -23,31 +30,29 @@ from parity.suite.settings import Project, find_project
 if TYPE_CHECKING:
     from watchfiles import Change
 
-KeptRecords = Callable[[Prepared], tuple[CaseRecord, ...]]
-"""Returns the records of kernels that a run does not need to execute again."""
-
 SUFFIXES = (
     *CUDA_SUFFIXES,
     *(".hip", ".cuh", ".h", ".hh", ".hpp", ".inl", ".inc", ".c", ".cc", ".cpp", ".py", ".toml", SUFFIX),
 )
 """The files whose changes matter."""
 
+ONLY_RUN: Mapping[str, Any] = {
+    **dict.fromkeys(("failed", "resume", "shard", "costs", "history")),
+    "json": False,
+    "strict": False,
+    "github": False,
+}
+"""Options of ``parity run`` without a meaning here."""
+
 SETTLED, POLL = 200, 100
 """Milliseconds without a change before a run begins; milliseconds between checks for Ctrl-C."""
 
 
-def check_options(arguments: argparse.Namespace) -> None:
-    """Check that ``--watch`` can be combined with the other options.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    for option in ("failed", "resume", "shard", "history"):
-        if arguments.watch and getattr(arguments, option) is not None:
-            raise UsageError(f"--watch cannot be combined with --{option}; leave out one of them")
+def main(arguments: argparse.Namespace) -> int:
+    return run_with(argparse.Namespace(**{**ONLY_RUN, **vars(arguments)}), partial(_watch, arguments))
 
 
-def watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> int:
+def _watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> int:
     """Call ``run`` now and after every change until Ctrl-C, and return the exit code.
 
     Raises:

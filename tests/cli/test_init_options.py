@@ -30,3 +30,10 @@ def test_init_ci_adds_missing_files(parity, tmp_path):
     again = parity("init", folder, "--ci", "gitlab")
     assert again.code == 2 and f"{folder / CI['gitlab']} exists already" in again.err
     assert (folder / CI["gitlab"]).read_text() == "stages: []\n"
+
+
+def test_init_inside_project_warns(parity, tmp_path):
+    assert "already" not in parity("init", tmp_path).err
+    result = parity("init", tmp_path / "inner")
+    assert result.code == 0 and f"{tmp_path} is a parity project already" in result.err
+    assert f"run: parity init {tmp_path}" in result.err
