@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from mkdocs.structure.pages import Page
 
 import parity
 from parity.cli.shared.parser import build_parser, commands
+from parity.platform.files import read_table
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -169,7 +171,42 @@ def _documented(*names: str) -> Iterator[str]:
     yield from (f"::: {name}" for name in names)
 
 
+def _words(table: str, column: str, where: str = "") -> Iterator[str]:
+    """The distinct values of a column, sorted; ``where`` names a column that must be empty."""
+    rows = read_table(ROOT / "parity" / table)
+    yield " ".join(f"`{word}`" for word in sorted({row[column] for row in rows if not (where and row[where])}))
+
+
+def _groups(table: str, column: str, value: str) -> Iterator[str]:
+    """A list with the distinct values of a column for each value of another column."""
+    found: dict[str, dict[str, None]] = {}
+    for row in read_table(ROOT / "parity" / table):
+        found.setdefault(row[column], {})[row[value]] = None
+    yield "\n".join(f"* {name}: {' '.join(f'`{each}`' for each in values)}" for name, values in found.items())
+
+
+def _kinds() -> Iterator[str]:
+    """The number of names by category."""
+    counts = Counter(row["category"] for row in read_table(ROOT / "parity" / "porting" / "cuda_to_hip.csv"))
+    yield ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
+
+
+def _inline() -> Iterator[str]:
+    """The mnemonics of inline PTX, without operands."""
+    rows = read_table(ROOT / "parity" / "porting" / "ptx_to_cpp.csv")
+    yield " ".join(f"`{each}`" for each in sorted({row["ptx"].split()[0] for row in rows}))
+
+
 CONTENTS = {
+    "names of CUDA": _kinds,
+    "names without an equivalent": lambda: _words("porting/cuda_to_hip.csv", "cuda", "hip"),
+    "functions that parity adds": lambda: _words("porting/compat.csv", "name"),
+    "functions that nvcc removed": lambda: _words("porting/removed_apis.csv", "name"),
+    "libraries with stubs": lambda: _words("porting/libraries.csv", "name"),
+    "instructions of PTX": lambda: _words("emulator/ptx/instruction_table.csv", "name"),
+    "inline PTX": _inline,
+    "instructions of AMD": lambda: _groups("emulator/amdgpu/isa.csv", "unit", "name"),
+    "instructions of matrix cores": lambda: _groups("emulator/amdgpu/matrix.csv", "target", "instruction"),
     "options of every command": _options,
     "fields of matrix.json and record.jsonl": _fields,
     "the Python interface": lambda: _documented(*INTERFACE),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import re
 import shlex
 import tomllib
@@ -81,6 +82,48 @@ def test_failures_page_explains_every_class():
     rows = re.findall(r"^\| ([\w -]+) \| (\w[^|`]+\.) \|$", (ROOT / "docs" / "failures.md").read_text(), re.MULTILINE)
     meanings = {name: row["meaning"] for name, row in CLASSES.items()}
     assert dict(rows) == meanings, "\n".join(f"| {name} | {meaning} |" for name, meaning in meanings.items())
+
+
+def test_coverage_figures_match_reported_matrix():
+    with (ROOT / "reports" / "matrix.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    shown = re.findall(
+        r"([\d,]+) of ([\d,]+)(?: basic blocks)? on (gfx\w+)", (ROOT / "docs" / "results.md").read_text()
+    )
+    assert len(shown) == 3
+    for *figures, target in shown:
+        names = (f"{target}_emulated_blocks_reached", f"{target}_emulated_blocks")
+        assert figures == [f"{sum(int(row[name] or 0) for row in rows):,}" for name in names]
+
+
+QUESTIONS = {
+    "Do I need an AMD GPU, an NVIDIA GPU, ROCm or CUDA?": "Compiled AMD code and PTX run on the CPU",
+    "What does a pass prove?": "values within the error bounds",
+    "Was this compared with real hardware?": "match emulated PTX bit for bit",
+    "How do I declare my kernels?": "parity init --kernels src",
+    "Do I have to write references?": "the results of the CUDA kernel judge the port",
+    "My kernel passes on NVIDIA GPUs. Why does it fail on gfx90a only?": "wavefronts of 64 lanes",
+    "The values differ a little. Is that a failure?": "Only if the difference exceeds the error bound",
+    "How do I accept a failure that I know?": "known-issues.toml",
+    "Why is a case not judged?": "prevented a verdict",
+    "How do I make it faster?": "Select targets and kernels",
+}
+
+
+@pytest.mark.parametrize(("question", "answer"), QUESTIONS.items(), ids=QUESTIONS)
+def test_question_is_answered_within_two_clicks_of_readme(question, answer):
+    """One click leads to a page, and one to the heading in its list of contents."""
+    linked = re.findall(r"\]\((docs/[\w-]+\.md)\)", (ROOT / "README.md").read_text())
+    sections = [each for page in linked for each in (ROOT / page).read_text().split("\n## ")]
+    (found,) = (each for each in sections if each.startswith(f"{question}\n"))
+    assert re.search(answer, found)
+
+
+def test_tables_of_features_page_are_generated():
+    text = (ROOT / "docs" / "features.md").read_text()
+    hooks = (ROOT / "docs" / "hooks.py").read_text()
+    names = re.findall(r"<!-- ([\w .]+) -->", text)
+    assert len(names) == 9 and [name for name in names if f'"{name}": ' not in hooks] == []
 
 
 def test_formats_page_lists_every_setting():

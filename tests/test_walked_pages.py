@@ -61,12 +61,13 @@ def walk(tmp_path, monkeypatch, capfd):
     return follow
 
 
-def test_tutorial_commands_print_shown_output(walk):
+@pytest.mark.parametrize("page", ["tutorial.md", "porting.md"])
+def test_page_commands_print_shown_output(walk, page):
     try:
         nvcc()
     except MissingTool as error:
         pytest.skip(str(error))
-    walk("tutorial.md")
+    walk(page)
 
 
 def test_declarations_page_commands_print_shown_output(walk):
