@@ -207,6 +207,7 @@ ATTEMPTS = {
         "value",
         later=edit(SETTINGS, "1.0f", "1.5f"),
     ),
+    "flag-whose-file-may-change": Attempt(setting('flags = ["-fprofile-use=old.profdata"]'), 2, "would not notice"),
     "resume-with-wrong-kernel": Attempt((), 2, "cannot be resumed", (*RUN, "--resume"), later=WRONG),
     "resume-with-wrong-reference": Attempt(
         (), 2, "cannot be resumed", (*RUN, "--resume"), later=reference("reference.Expected(x)")
