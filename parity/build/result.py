@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,37 +54,8 @@ class Built:
         return self.error.findings if self.error else ()
 
     @property
-    def replaced(self) -> Mapping[str, int]:
-        """How often hipify replaced each CUDA name."""
-        return self._translation.replaced or {}
-
-    @property
-    def unmapped(self) -> tuple[Finding, ...]:
-        """Names without a counterpart in HIP."""
-        return self._translation.unmapped
-
-    @property
-    def hazards(self) -> tuple[Finding, ...]:
-        """Code that means something different on AMD GPUs."""
-        return self._translation.hazards
-
-    @property
-    def needs(self) -> tuple[Finding, ...]:
-        """Names that parity's compatibility headers supply."""
-        return self._translation.needs
-
-    @property
-    def defects(self) -> tuple[Finding, ...]:
-        """Names whose function in AMD's headers is known to be wrong."""
-        return self._translation.defects
-
-    @property
-    def branches(self) -> tuple[Finding, ...]:
-        """The conditions on CUDA's macros, and their meaning for AMD."""
-        return self._translation.branches
-
-    @property
-    def _translation(self) -> Translation:
+    def changes(self) -> Translation:
+        """The changes to the source, and what they found; empty without a translation."""
         return self.translation or Translation()
 
     def most(self, resource: str) -> int:

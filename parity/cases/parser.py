@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from parity.data.buffers import filled
+from parity.data.buffers import Memory
 from parity.data.indices import INDEX_STREAMS, is_sentinel
 from parity.data.streams import has_stream, streams_of, unknown_stream
 from parity.dsl.arguments import in_range
@@ -136,7 +136,7 @@ def _check_indices(op: Declaration, case: Case, view: CaseView, name: str) -> No
     if bound and tensor.data in streams:  # valid by construction, and possibly too long to check
         return
     kind = resolve_dtype(op.inputs[name], view.types)
-    ids = tensor.layout.view(filled(name, kind, tensor, op.points, bound).data)
+    ids = tensor.layout.view(Memory(name, kind, tensor, bound).buffer(op.points).data)
     wrong = (ids < 0) | (ids.astype(np.uint64) >= np.uint64(bound))
     if "sentinel" in streams:
         wrong &= ~is_sentinel(ids, kind)

@@ -133,7 +133,7 @@ def _as_dict(one: Built) -> dict[str, object]:
         "cached": one.cached,
         "kernels": list(one.entries),
         "hip": str(one.hip) if one.hip else None,
-        "replaced": dict(one.replaced),
+        "replaced": dict(one.changes.replaced or {}),
         "errors": [vars(finding) for finding in one.error.findings] if one.error else [],
         **{name: translation[name] for name in TRANSLATION_FIELDS},
         "part_of": str(one.part_of) if one.part_of else None,
@@ -326,13 +326,13 @@ def _findings(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
     """
     found: dict[tuple[Finding, str], list[str]] = {}
     for one in built:
-        amd = target(one.target).vendor == "amd"
+        amd, changes = target(one.target).vendor == "amd", one.changes
         for kind, findings in (
             ("error", one.error.findings[:SHOWN_ERRORS] if one.error else ()),
-            ("could not be mapped to HIP", one.unmapped),
-            ("means something different on AMD GPUs", one.hazards),
-            (f"{'your port needs this' if amd else 'this CUDA no longer has it'}, parity supplies it", one.needs),
-            ("known defect of AMD's headers", one.defects),
+            ("could not be mapped to HIP", changes.unmapped),
+            ("means something different on AMD GPUs", changes.hazards),
+            (f"{'your port needs this' if amd else 'this CUDA no longer has it'}, parity supplies it", changes.needs),
+            ("known defect of AMD's headers", changes.defects),
         ):
             for finding in findings:
                 path = os.path.relpath(kernels / finding.file)

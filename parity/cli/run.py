@@ -180,7 +180,7 @@ def _build_line(built: Sequence[Built]) -> str:
     """Describe the build; empty if everything came from the cache without complaints."""
     fresh = [b for b in built if not b.cached and not b.error]
     failed = sum(bool(b.error) for b in built)
-    unmapped = sum(len(b.unmapped) for b in built)
+    unmapped = sum(len(b.changes.unmapped) for b in built)
     if not (fresh or failed or unmapped):
         return ""
     modules = pluralize(len({b.module for b in built}), "module")

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
 import os
 import platform
 import re
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from parity.compilers import zig
 from parity.compilers.rocm import VARIABLE, WHEELS
 from parity.errors import MissingTool, ParityError
 from parity.platform.cache import Cache, default_root, digest
-from parity.platform.installation import install_command
+from parity.platform.installation import install_command, package_folders
 
 _GLIBC = "2.43"
 """The version of zig's glibc headers. CUDA's headers declare functions such as ``rsqrt`` as glibc does."""
@@ -31,18 +29,9 @@ _GLIBC = "2.43"
 _SUPPORTS_CLANG = (13, 4)
 """The oldest nvcc that accepts clang 22 as the host compiler (``crt/host_config.h``)."""
 
-_DEFAULT = Path("/usr/local/cuda/bin/nvcc")
 _ZIG_WRAPPER = "clang++"
 _WHEELS = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime", "nvidia-cuda-cccl")
 _INCLUDES = re.compile(r'^#\$ INCLUDES="-I([^"]+)"', re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A place where nvcc may be, and why parity looks there."""
-
-    path: Path
-    reason: str
 
 
 def nvcc() -> Path:
@@ -50,13 +39,13 @@ def nvcc() -> Path:
 
     With ``--toolchain wheels``, only the wheel counts.
     """
-    return _find().path
+    return _find()[0]
 
 
 def located() -> str:
     """Return the version of nvcc, its path, and the reason for choosing it."""
-    found = _find()
-    return f"{_release(found.path)}, {found.path} ({found.reason})"
+    path, reason = _find()
+    return f"{_release(path)}, {path} ({reason})"
 
 
 def headers() -> Path:
@@ -134,11 +123,10 @@ def wheel_versions() -> str:
     return " ".join(found)
 
 
-def _find() -> _Candidate:
+def _find() -> tuple[Path, str]:
     by_wheels = os.environ.get(VARIABLE) == WHEELS
-    for place in _wheels() if by_wheels else _places():
-        if place.path.is_file() and os.access(place.path, os.X_OK):
-            return place
+    if found := toolkit_programs("nvcc", wheels=by_wheels):
+        return found[0]
     package = "the Python package nvidia-cuda-nvcc"
     if by_wheels:
         raise MissingTool("nvcc", f"only {package}, because {VARIABLE} is {WHEELS}", install_command("nvcc"))
@@ -146,21 +134,18 @@ def _find() -> _Candidate:
     raise MissingTool("nvcc", looked, f"{install_command('nvcc')}, or the CUDA toolkit")
 
 
-def _places() -> Iterator[_Candidate]:
-    if found := shutil.which("nvcc"):
-        yield _Candidate(Path(found), "on PATH")
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if root := os.environ.get(variable):
-            yield _Candidate(Path(root, "bin", "nvcc"), f"by ${variable}")
-    yield _Candidate(_DEFAULT, "where CUDA is installed by default")
-    yield from _wheels()
-
-
-def _wheels() -> Iterator[_Candidate]:
-    spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        for path in sorted(Path(folder).glob("cu*/bin/nvcc"), reverse=True):
-            yield _Candidate(path, "of the Python package nvidia-cuda-nvcc")
+def toolkit_programs(name: str, *, wheels: bool = False) -> list[tuple[Path, str]]:
+    """Return the programs of this name in CUDA toolkits, or only in wheels, each with the reason for looking there."""
+    places: list[tuple[Path, str]] = []
+    if not wheels:
+        variables = {variable: os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH")}
+        places += [(Path(found), "on PATH")] if (found := shutil.which(name)) else []
+        places += [(Path(root, "bin", name), f"by ${variable}") for variable, root in variables.items() if root]
+        places.append((Path("/usr/local/cuda/bin", name), "where CUDA is installed by default"))
+    for folder in package_folders("nvidia"):
+        package = f"of the Python package nvidia-cuda-{name}"
+        places += [(path, package) for path in sorted(folder.glob(f"*/bin/{name}"), reverse=True)]
+    return [(path, reason) for path, reason in places if path.is_file() and os.access(path, os.X_OK)]
 
 
 def _gcc() -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from parity.compilers import zig
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import Target
 from parity.errors import MissingTool
+from parity.platform.installation import package_folders
 
 _FILES = ("ocml.bc", "ockl.bc")
 
@@ -103,9 +103,8 @@ def _compile_controls(text: str, output: Path) -> Path:
 
 
 def _library_folders() -> Iterator[Path]:
-    spec = importlib.util.find_spec("quadrants")
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        yield Path(place, "_lib", "runtime_rocm70")
+    for folder in package_folders("quadrants"):
+        yield folder / "_lib" / "runtime_rocm70"
     for root in (os.environ.get("ROCM_PATH"), "/opt/rocm"):
         if root:
             yield Path(root, "amdgcn", "bitcode")

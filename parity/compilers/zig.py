@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from parity.compilers.environment import compiler_environment
 from parity.errors import MissingTool, ResourceExhausted
 from parity.platform import subprocesses
 from parity.platform.cache import default_root, free_mebibytes
+from parity.platform.installation import package_folders
 
 _KILLING_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _EXHAUSTED = ("No space left on device", "Cannot allocate memory", "LLVM ERROR: out of memory", "Read-only file system")
@@ -27,11 +27,9 @@ def zig() -> Path:
     Raises:
         MissingTool: the wheel is not installed.
     """
-    spec = importlib.util.find_spec("ziglang")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        for name in ("zig", "zig.exe"):
-            if (path := Path(folder, name)).is_file():
-                return path
+    for folder in package_folders("ziglang"):
+        if (path := folder / "zig").is_file():
+            return path
     raise MissingTool("ziglang (clang 22)", "the Python package ziglang", "python -m pip install 'ziglang==0.17.*'")
 
 

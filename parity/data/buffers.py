@@ -32,10 +32,22 @@ class Memory:
     writable: bool = False
 
     def buffer(self, points: tuple[float, ...] = ()) -> Buffer:
-        """Generate the whole buffer, for a launch whose results are compared."""
+        """Generate the whole buffer, for a launch whose results are compared.
+
+        It holds the stream where the layout has elements, and poison in the gaps. Reading a gap is an error.
+        """
+        layout = self.tensor.layout
         if not self.tensor.data:
-            return blank(self.kind, self.tensor.layout.span)
-        return filled(self.name, self.kind, self.tensor, points, self.bound, self.writable)
+            return blank(self.kind, layout.span)
+        stream = self._stream(layout.span - layout.offset, points)
+        if layout.offset == 0 and (layout.is_contiguous or layout.numel >= SPARSE):  # a sparse case has no gaps
+            return Buffer(self.kind, stream, writable=self.writable)
+        data = poisoned(self.kind, layout.span)
+        defined = np.zeros(layout.span, np.bool_)
+        defined[layout.indices().ravel()] = True
+        data[layout.offset :] = stream
+        data[~defined] = poisoned(self.kind, int((~defined).sum()))
+        return Buffer(self.kind, data, defined, self.writable)
 
     def tiled(self, points: tuple[float, ...] = ()) -> Tiled:
         """Generate the first elements, which repeat, for a timed launch."""
@@ -43,40 +55,14 @@ class Memory:
         data = np.empty(0, self.kind.numpy)
         if self.tensor.data:
             tile = TILE if self.bound is None else TILE_OF_IDS  # few ids would read few positions
-            data = _stream(self.name, self.kind, self.tensor, min(count, tile // self.kind.values), points, self.bound)
+            data = self._stream(min(count, tile // self.kind.values), points)
         return Tiled(self.kind, data, count, self.writable)
 
-
-def filled(
-    name: str,
-    kind: DType,
-    tensor: Tensor,
-    points: tuple[float, ...] = (),
-    bound: int | None = None,
-    writable: bool = False,
-) -> Buffer:
-    """Return the buffer of a tensor: its stream where the layout has elements, and poison in the gaps.
-
-    Gaps are undefined: reading them is an error. ``bound`` is the number of positions that the elements index.
-    """
-    layout = tensor.layout
-    stream = _stream(name, kind, tensor, layout.span - layout.offset, points, bound)
-    if layout.offset == 0 and (layout.is_contiguous or layout.numel >= SPARSE):  # a sparse case has no gaps
-        return Buffer(kind, stream, writable=writable)
-    data = poisoned(kind, layout.span)
-    defined = np.zeros(layout.span, np.bool_)
-    defined[layout.indices().ravel()] = True
-    data[layout.offset :] = stream
-    data[~defined] = poisoned(kind, int((~defined).sum()))
-    return Buffer(kind, data, defined, writable)
-
-
-def _stream(
-    name: str, kind: DType, tensor: Tensor, count: int, points: tuple[float, ...], bound: int | None
-) -> np.ndarray[Any, Any]:
-    if bound is not None and tensor.data in INDEX_STREAMS:
-        return ids(tensor.data, kind, tensor.start, count, name, bound)
-    return elements(tensor.data, kind, tensor.start, count, name, points)
+    def _stream(self, count: int, points: tuple[float, ...]) -> np.ndarray[Any, Any]:
+        stream, start = self.tensor.data, self.tensor.start
+        if self.bound is not None and stream in INDEX_STREAMS:
+            return ids(stream, self.kind, start, count, self.name, self.bound)
+        return elements(stream, self.kind, start, count, self.name, points)
 
 
 def blank(kind: DType, count: int) -> Buffer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -52,3 +52,34 @@ class Image:
             value = (to + relocation.addend) % (1 << 64)
             content[relocation.at : relocation.at + 8] = value.to_bytes(8, "little")
         return bytes(content)
+
+
+@dataclass
+class ImageBuilder:
+    """The data of a listing, while it is being read."""
+
+    content: bytearray = field(default_factory=bytearray)
+    writable: bytearray = field(default_factory=bytearray)
+    symbols: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    relocations: list[Relocation] = field(default_factory=list)
+    referred: dict[str, list[str]] = field(default_factory=dict)
+
+    def append(self, data: bytes, writable: bool) -> None:
+        self.content += data
+        self.writable += bytes([writable]) * len(data)
+
+    def align(self, size: int) -> None:
+        self.append(bytes(-len(self.content) % size), False)
+
+    def relocate(self, symbol: str, target: str, addend: int, writable: bool) -> None:
+        """Append the address of ``target``, which belongs to the data of ``symbol``."""
+        self.relocations.append(Relocation(len(self.content), target, addend))
+        self.referred.setdefault(symbol, []).append(target)
+        self.append(bytes(8), writable)
+
+    def image(self, functions: Mapping[str, int]) -> Image:
+        """Return the image, with the addresses of functions."""
+        referred = {name: tuple(dict.fromkeys(several)) for name, several in self.referred.items()}
+        content, writable, relocations = bytes(self.content), bytes(self.writable), tuple(self.relocations)
+        return Image(content, self.symbols, writable, self.sizes, functions, relocations, referred)

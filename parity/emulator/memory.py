@@ -197,9 +197,7 @@ class DeviceMemory:
 
     def put(self, address: int, content: bytes) -> None:
         """Write bytes to reserved memory; kernels may read and write them."""
-        at = slice(address - BASE, address - BASE + len(content))
-        self.data[at] = np.frombuffer(content, np.uint8)
-        self.state[at] = _WRITABLE | _READABLE
+        self.place_image(address, content, bytes([1]) * len(content))
 
     def clear(self, address: int, size: int) -> None:
         """Make reserved memory inaccessible."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from parity.compilers.cuda_toolkit import nvcc
+from parity.compilers.cuda_toolkit import nvcc, toolkit_programs
 from parity.emulator.amdgpu.classes import class_totals, classifier
 from parity.errors import MissingTool, ParityError
-from parity.platform.installation import install_command
+from parity.platform.installation import install_command, package_folders
 
 opcode_class = classifier("opcodes")
 _SECTION = re.compile(r"^\t\.section\t\.text\.(?P<name>[\w$.]+),", re.MULTILINE)
@@ -27,9 +24,8 @@ def nvdisasm() -> Path:
     Raises:
         MissingTool: It is not installed.
     """
-    for candidate in _candidates():
-        if candidate.is_file() and os.access(candidate, os.X_OK):
-            return candidate
+    if found := next(_candidates(), None):
+        return found
     raise MissingTool(
         "nvdisasm",
         "PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, the folder of nvcc, "
@@ -70,14 +66,8 @@ def section_opcodes(listing: str) -> Mapping[str, list[str]]:
 
 
 def _candidates() -> Iterator[Path]:
-    if found := shutil.which("nvdisasm"):
-        yield Path(found)
+    yield from (path for path, _ in toolkit_programs("nvdisasm"))
     with contextlib.suppress(MissingTool):
-        yield nvcc().resolve().with_name("nvdisasm")
-    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
-        if root:
-            yield Path(root, "bin", "nvdisasm")
-    for package, pattern in (("nvidia", "*/bin/nvdisasm"), ("triton", "backends/nvidia/bin/nvdisasm")):
-        spec = importlib.util.find_spec(package)
-        for folder in (spec.submodule_search_locations or []) if spec else []:
-            yield from sorted(Path(folder).glob(pattern), reverse=True)
+        yield from filter(Path.is_file, [nvcc().resolve().with_name("nvdisasm")])
+    for folder in package_folders("triton"):
+        yield from folder.glob("backends/nvidia/bin/nvdisasm")

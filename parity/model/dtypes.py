@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
 
 from parity.errors import UsageError, nearest
+from parity.platform.files import read_table
 
 Array = np.ndarray[Any, Any]
 
@@ -113,47 +115,24 @@ def _to_odd(x: Array) -> Array:
     return np.asarray(bits + (even & (error < 0)) - (even & (error > 0)), np.int32).view(np.float32)
 
 
-HALF = "<f2"
+def _numpy(text: str) -> np.dtype[Any]:
+    """Return the NumPy type of a name, or of the fields of a block: name, type and, for an array, length."""
+    fields = [field.split(":") for field in text.split()]
+    if len(fields) == 1:
+        return np.dtype(text)
+    return np.dtype([(name, kind, *map(int, length)) for name, kind, *length in fields])
 
-BLOCKS: dict[str, tuple[int, list[tuple[Any, ...]]]] = {
-    "q4_0": (32, [("d", HALF), ("qs", "u1", 16)]),
-    "q4_1": (32, [("d", HALF), ("m", HALF), ("qs", "u1", 16)]),
-    "q5_0": (32, [("d", HALF), ("qh", "<u4"), ("qs", "u1", 16)]),
-    "q5_1": (32, [("d", HALF), ("m", HALF), ("qh", "<u4"), ("qs", "u1", 16)]),
-    "q8_0": (32, [("d", HALF), ("qs", "i1", 32)]),
-    "q8_1": (32, [("d", HALF), ("s", HALF), ("qs", "i1", 32)]),
-    "q2_K": (256, [("scales", "u1", 16), ("qs", "u1", 64), ("d", HALF), ("dmin", HALF)]),
-    "q3_K": (256, [("hmask", "u1", 32), ("qs", "u1", 64), ("scales", "u1", 12), ("d", HALF)]),
-    "q4_K": (256, [("d", HALF), ("dmin", HALF), ("scales", "u1", 12), ("qs", "u1", 128)]),
-    "q5_K": (256, [("d", HALF), ("dmin", HALF), ("scales", "u1", 12), ("qh", "u1", 32), ("qs", "u1", 128)]),
-    "q6_K": (256, [("ql", "u1", 128), ("qh", "u1", 64), ("scales", "i1", 16), ("d", HALF)]),
-    "q8_K": (256, [("d", "<f4"), ("qs", "i1", 256), ("bsums", "<i2", 16)]),
-}
-"""Values per block, and fields, of the formats in GGUF files (ggml-common.h; q8_1 as in CUDA)."""
 
-NUMBERS: dict[str, DType] = {
-    d.name: d
-    for d in (
-        DType("u8", np.dtype(np.uint8), "uint"),
-        DType("u32", np.dtype(np.uint32), "uint"),
-        DType("u64", np.dtype(np.uint64), "uint"),
-        DType("i8", np.dtype(np.int8), "int"),
-        DType("i16", np.dtype(np.int16), "int"),
-        DType("i32", np.dtype(np.int32), "int"),
-        DType("i64", np.dtype(np.int64), "int"),
-        DType("f8_e4m3", np.dtype(ml_dtypes.float8_e4m3fn), "float", 4, -6, saturates=True),
-        DType("f16", np.dtype(np.float16), "float", 11, -14),
-        DType("bf16", np.dtype(ml_dtypes.bfloat16), "float", 8, -126),
-        DType("f32", np.dtype(np.float32), "float", 24, -126),
-        DType("f64", np.dtype(np.float64), "float", 53, -1022),
-    )
-}
+def _dtype(row: Mapping[str, str]) -> DType:
+    precision, emin, values = (int(row[name] or 0) for name in ("precision", "emin", "values"))
+    kind: Any = row["kind"]
+    return DType(row["name"], _numpy(row["numpy"]), kind, precision, emin, row["saturates"] == "yes", values or 1)
 
-DTYPES: dict[str, DType] = {
-    **NUMBERS,
-    **{name: DType(name, np.dtype(fields), "block", values=values) for name, (values, fields) in BLOCKS.items()},
-}
-"""All element types by name: numbers and quantized blocks."""
+
+DTYPES = {row["name"]: _dtype(row) for row in read_table(Path(__file__).with_suffix(".csv"))}
+"""All element types by name: numbers, and the blocks of the formats in GGUF files (ggml-common.h; q8_1 as in CUDA)."""
+
+NUMBERS = {name: each for name, each in DTYPES.items() if not each.is_block}
 
 _BY_NUMPY = {d.numpy: d for d in DTYPES.values()}
 

@@ -162,12 +162,6 @@ class Grid:
         return f"<<<{grid}, {block}" + (f", {self.shared_bytes} B shared>>>" if self.shared_bytes else ">>>")
 
 
-def elementwise(count: int, threads: int | None = None) -> Grid:
-    """Return a grid with a thread per element, in blocks of 1024 or ``threads``. It has at least one block."""
-    block = threads or BLOCK
-    return Grid((max(1, -(-count // block)), 1, 1), (block, 1, 1))
-
-
 @dataclass(frozen=True)
 class Launch:
     """A kernel launch.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import json
 import shlex
 from dataclasses import dataclass
@@ -59,3 +60,9 @@ def install_command(extras: str) -> str:
     """Return the command that installs these extras of parity from where it came from."""
     edit = ["-e"] if origin().editable else []
     return shlex.join(["python", "-m", "pip", "install", *edit, origin().requirement(extras)])
+
+
+def package_folders(name: str) -> tuple[Path, ...]:
+    """Return the folders of a Python package without importing it; nothing if it is not installed."""
+    spec = importlib.util.find_spec(name)
+    return tuple(map(Path, (spec.submodule_search_locations or ()) if spec else ()))

@@ -85,7 +85,8 @@ def test_build_again_starts_no_process(kernels, cache, monkeypatch):
     assert all(hits(second).values())
     for one, two in zip(first, second, strict=True):
         assert one.code_object == two.code_object
-        assert (one.replaced, one.unmapped, one.hazards) == (two.replaced, two.unmapped, two.hazards)
+        changes, same = one.changes, two.changes
+        assert (changes.replaced, changes.unmapped, changes.hazards) == (same.replaced, same.unmapped, same.hazards)
 
 
 def test_build_after_header_change_rebuilds_only_its_users(kernels, cache):
@@ -118,7 +119,7 @@ def test_built_has_hipified_text(kernels, cache):
     (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
     assert "#include <hip/hip_fp16.h>" in built.hip.read_text()
     assert built.hip.with_name("shape.cuh").is_file()
-    assert built.replaced["cuda_fp16.h"] == 1
+    assert built.changes.replaced["cuda_fp16.h"] == 1
 
 
 def test_build_with_broken_module_continues(kernels, cache):
@@ -162,7 +163,7 @@ def test_build_finds_headers_above_and_in_include_folders(kernels, cache, tmp_pa
     )
     assert built.error is None
     assert {tmp_path / "shape.cuh", tmp_path / "more" / "type.cuh"} & set(built.code_object.sources)
-    assert built.replaced == {"__nv_bfloat16": 1, "cuda_bf16.h": 1}
+    assert built.changes.replaced == {"__nv_bfloat16": 1, "cuda_bf16.h": 1}
 
 
 def test_built_from_cache_has_hipify_findings(kernels, cache):
@@ -173,9 +174,9 @@ def test_built_from_cache_has_hipify_findings(kernels, cache):
     for cached in (False, True):
         (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
         assert built.cached is cached
-        assert [(f.name, f.file, f.line) for f in built.unmapped] == [("cudaFrobnicate", "scale.cu", 4)]
-        assert [(f.name, f.line) for f in built.hazards] == [("warpSize", 4)]
-        assert [(f.name, f.line) for f in built.branches] == [("#ifdef __CUDA_ARCH__", 1)]
+        assert [(f.name, f.file, f.line) for f in built.changes.unmapped] == [("cudaFrobnicate", "scale.cu", 4)]
+        assert [(f.name, f.line) for f in built.changes.hazards] == [("warpSize", 4)]
+        assert [(f.name, f.line) for f in built.changes.branches] == [("#ifdef __CUDA_ARCH__", 1)]
 
 
 def test_build_with_damaged_cache_entry_warns_and_rebuilds(kernels, cache, caplog):

@@ -44,8 +44,8 @@ def run(built, cache):
 
 
 def test_headers_module_reports_only_ballot_and_warp_size_as_hazards(built):
-    assert not built.unmapped
-    assert {hazard.name for hazard in built.hazards} == {"__ballot", "warpSize"}
+    assert not built.changes.unmapped
+    assert {hazard.name for hazard in built.changes.hazards} == {"__ballot", "warpSize"}
 
 
 def exchanged(values, form, argument, width):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from parity.data.blocks import BLOCK_STREAMS, scale_fields
-from parity.data.buffers import Memory, filled
+from parity.data.buffers import Memory
 from parity.data.sampling import sample
 from parity.data.streams import elements
 from parity.data.values import special_values
@@ -197,7 +197,7 @@ def test_block_type_has_no_number_limits(of):
 def test_filled_blocks_have_poison_in_gaps():
     kind = dtype("q5_0")
     tensor = Tensor(Layout.parse("3x2:5,2+1"), "normal", 7)
-    buffer = filled("w", kind, tensor)
+    buffer = Memory("w", kind, tensor).buffer()
     stream = elements("normal", kind, 7, 13, "w")
     places = tensor.layout.indices().ravel()
     assert buffer.data[places].tobytes() == stream[places - 1].tobytes()

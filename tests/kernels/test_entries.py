@@ -71,8 +71,8 @@ def test_module_exports_kernels_of_table(built, module):
 
 @pytest.mark.parametrize("module", ENTRIES)
 def test_hipify_reports_no_unmapped_names_or_hazards(built, module):
-    assert not built[module].unmapped
-    assert not built[module].hazards
+    assert not built[module].changes.unmapped
+    assert not built[module].changes.hazards
 
 
 @pytest.mark.parametrize("module", ["affine", "binary", "cast", "conv", "fill", "ternary", "unary"])

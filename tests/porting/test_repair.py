@@ -175,7 +175,7 @@ def test_repair_extern_declaration_of_hip_is_removed(built):
     one = built(source + "__global__ void k(const __grid_constant__ int n, int* x) { x[n] = blockDim.x; }\n")
     assert not one.error
     assert [piece.name for piece in one.translation.left_out] == ["extern const dim3 blockDim;"]
-    assert {"__device_builtin__", "__grid_constant__"} <= {need.name for need in one.needs}
+    assert {"__device_builtin__", "__grid_constant__"} <= {need.name for need in one.changes.needs}
 
 
 def test_repair_function_defined_twice_keeps_error(built):

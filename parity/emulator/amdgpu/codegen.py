@@ -7,7 +7,7 @@ scalars. Branches become ``goto``. ``instructions`` translates single instructio
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from parity.compilers.targets import Target
 from parity.emulator.amdgpu.control_flow import END
@@ -70,17 +70,8 @@ def coverage_blocks(items: Sequence[Instruction | str]) -> dict[int, bool]:
 
     A change of EXEC ends a block, because the following instructions may execute without any lane.
     """
-    runs: dict[int, bool] = {}
-    start, fresh = 0, True
-    for i, item in enumerate(items):
-        if fresh or isinstance(item, str):
-            start = i
-        fresh = isinstance(item, Instruction) and (
-            item.mnemonic in BRANCHES or item.mnemonic in _CALLS or _writes_exec(item)
-        )
-        if isinstance(item, Instruction) and item.mnemonic not in IGNORED:
-            runs[start] = runs.get(start, True) and item.mnemonic.startswith("s_")
-    return runs
+    blocks = _blocks(items, ends=_writes_exec)
+    return {at: all(each.mnemonic.startswith("s_") for each in block) for at, block in blocks.items() if block}
 
 
 def executed_items(kernel: KernelCode) -> list[Instruction | str]:
@@ -266,14 +257,17 @@ def entry_code(kernel: KernelCode, w: Writer) -> list[str]:
     return lines
 
 
-def _blocks(items: Sequence[Instruction | str]) -> dict[int, list[Instruction]]:
+def _blocks(
+    items: Sequence[Instruction | str], ends: Callable[[Instruction], bool] = lambda item: False
+) -> dict[int, list[Instruction]]:
+    """The instructions of each basic block, which ends at a branch, a call, or where ``ends`` says so."""
     blocks: dict[int, list[Instruction]] = {}
     start, fresh = 0, True
     for i, item in enumerate(items):
         if fresh or isinstance(item, str):
             start = i
             blocks[start] = []
-        fresh = isinstance(item, Instruction) and (item.mnemonic in BRANCHES or item.mnemonic in _CALLS)
+        fresh = isinstance(item, Instruction) and (item.mnemonic in (*BRANCHES, *_CALLS) or ends(item))
         if isinstance(item, Instruction) and item.mnemonic not in IGNORED:
             blocks[start].append(item)
     return blocks

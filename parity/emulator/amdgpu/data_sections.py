@@ -6,9 +6,8 @@ import ast
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from parity.emulator.image import Image, Relocation
+from parity.emulator.image import Image, ImageBuilder
 from parity.errors import UsageError
 
 _SECTION = re.compile(r"\n\t\.(section|text|data|bss)\b[ \t]*([\w.]*).*")
@@ -34,31 +33,6 @@ CODE = 0x7E00_0000_0000
 _STEP = 256
 
 
-@dataclass
-class _Data:
-    """The data of a listing, while it is being read."""
-
-    content: bytearray = field(default_factory=bytearray)
-    writable: bytearray = field(default_factory=bytearray)
-    symbols: dict[str, int] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
-    relocations: list[Relocation] = field(default_factory=list)
-    referred: dict[str, list[str]] = field(default_factory=dict)
-
-    def append(self, data: bytes, writable: bool) -> None:
-        self.content += data
-        self.writable += bytes([writable]) * len(data)
-
-    def align(self, size: int) -> None:
-        self.append(bytes(-len(self.content) % size), False)
-
-    def relocate(self, symbol: str, target: str, addend: int, writable: bool) -> None:
-        """Append the address of ``target``, which belongs to the data of ``symbol``."""
-        self.relocations.append(Relocation(len(self.content), target, addend))
-        self.referred.setdefault(symbol, []).append(target)
-        self.append(bytes(8), writable)
-
-
 @functools.lru_cache(maxsize=64)  # each kernel of a listing needs it, and it reads the whole listing
 def data_image(listing: str) -> Image:
     """Return the image of all data sections of a listing.
@@ -66,7 +40,7 @@ def data_image(listing: str) -> Image:
     Raises:
         UsageError: a data section has an unknown directive; the message states its line.
     """
-    data = _Data()
+    data = ImageBuilder()
     for section, first, lines in _data_sections(listing):
         _read_section(data, first, lines, not section.startswith(_CONSTANT))
     for name in dict.fromkeys(_GOT.findall(listing) if "@gotpcrel32" in listing else ()):
@@ -76,12 +50,10 @@ def data_image(listing: str) -> Image:
     kernels = set(_KERNEL.findall(listing))
     functions = [name for name in dict.fromkeys(_FUNCTION.findall(listing)) if name not in kernels]
     addresses = {name: CODE + i * _STEP for i, name in enumerate(functions)}
-    referred = {name: tuple(dict.fromkeys(several)) for name, several in data.referred.items()}
-    content, writable, relocations = bytes(data.content), bytes(data.writable), tuple(data.relocations)
-    return Image(content, data.symbols, writable, data.sizes, addresses, relocations, referred)
+    return data.image(addresses)
 
 
-def _read_section(data: _Data, first: int, lines: list[str], writable: bool) -> None:
+def _read_section(data: ImageBuilder, first: int, lines: list[str], writable: bool) -> None:
     """Append a data section whose first line is line ``first`` of the listing."""
     symbol = ""
     inside = False  # of data: .rodata also holds the descriptors of kernels

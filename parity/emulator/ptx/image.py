@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterator
 
-from parity.emulator.image import Image, Relocation
+from parity.emulator.image import Image, ImageBuilder
 from parity.emulator.ptx.operands import literal_bits
 from parity.emulator.ptx.parse import PtxVariable, function_names, module_variables, size_of, split_operands
 
@@ -17,41 +17,26 @@ _SYMBOL = re.compile(r"([A-Za-z_$%][\w$]*)\s*(?:\+\s*(\d+))?$")
 @functools.lru_cache(maxsize=64)
 def ptx_image(ptx: str) -> Image:
     """Return the image of all global and constant variables. Variables without an initializer are zero."""
-    content, writable = bytearray(), bytearray()
-    symbols: dict[str, int] = {}
-    sizes: dict[str, int] = {}
-    references: list[Relocation] = []
-    referred: dict[str, tuple[str, ...]] = {}
+    data = ImageBuilder()
     for variable in module_variables(ptx).values():
-        if variable.space not in ("global", "const"):
-            continue
-        gap = bytes(-len(content) % max(variable.align, 1))
-        content += gap
-        writable += bytes(len(gap))
-        symbols[variable.name], sizes[variable.name] = len(content), variable.size
-        data, places = _data(variable)
-        for at, symbol, addend in places:
-            references.append(Relocation(len(content) + at, symbol, addend))
-        referred[variable.name] = tuple(dict.fromkeys(symbol for _, symbol, _ in places))
-        content += data
-        writable += bytes([variable.space == "global"]) * len(data)
-    functions = dict.fromkeys(function_names(ptx), 0)
-    return Image(bytes(content), symbols, bytes(writable), sizes, functions, tuple(references), referred)
+        if variable.space in ("global", "const"):
+            _place(data, variable)
+    return data.image(dict.fromkeys(function_names(ptx), 0))
 
 
-def _data(variable: PtxVariable) -> tuple[bytes, list[tuple[int, str, int]]]:
-    """Return the bytes of a variable, and its references as (offset, symbol, addend)."""
-    element = size_of(variable.type)
-    data = bytearray()
-    places: list[tuple[int, str, int]] = []
+def _place(data: ImageBuilder, variable: PtxVariable) -> None:
+    """Append a variable: numbers, and addresses of symbols."""
+    element, writable = size_of(variable.type), variable.space == "global"
+    data.align(max(variable.align, 1))
+    begin = data.symbols[variable.name] = len(data.content)
+    data.sizes[variable.name] = variable.size
     for text in _elements(variable.value):
         inner = generic[1].strip() if (generic := _GENERIC.match(text)) else text
         if (bits := literal_bits(inner, variable.type)) is not None:
-            data += (bits % (1 << 8 * element)).to_bytes(element, "little")
+            data.append((bits % (1 << 8 * element)).to_bytes(element, "little"), writable)
         elif symbol := _SYMBOL.match(inner):
-            places.append((len(data), symbol[1], int(symbol[2] or 0)))
-            data += bytes(element)
-    return bytes(data.ljust(variable.size, b"\0")), places
+            data.relocate(variable.name, symbol[1], int(symbol[2] or 0), writable)
+    data.append(bytes(begin + variable.size - len(data.content)), writable)
 
 
 def _elements(value: str) -> Iterator[str]:
