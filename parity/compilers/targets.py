@@ -91,19 +91,18 @@ class Target:
         return self.name
 
 
-def read(path: Path) -> tuple[dict[str, Target], dict[str, TargetLimits]]:
-    """Return the AMD targets of a table, and the limits of all targets, by name. An empty cell is 0 or "no"."""
-    rows = read_rows(path, Target)
-    limits = dict(zip((row.name for row in rows), read_rows(path, TargetLimits), strict=True))
-    return {row.name: replace(row, limits=limits[row.name]) for row in rows if row.isa}, limits
+_ROWS = read_rows(TABLE, Target)  # an empty cell is 0 or "no"
 
+LIMITS = dict(zip((row.name for row in _ROWS), read_rows(TABLE, TargetLimits), strict=True))
+"""The limits of all targets by name."""
 
-TARGETS, LIMITS = read(TABLE)
+TARGETS = {row.name: replace(row, limits=LIMITS[row.name]) for row in _ROWS if row.isa}
+"""The AMD targets by name."""
 
 DEFAULT_TARGETS = tuple(target.name for target in TARGETS.values() if target.default)
 """The targets of a run that names none. Every ROCm still in use supports the first."""
 
-CUDA_TARGET = next(row.name for row in read_rows(TABLE, Target) if row.default and not row.isa)
+CUDA_TARGET = next(row.name for row in _ROWS if row.default and not row.isa)
 """The default CUDA target. It is the architecture of the H200, whose results the PTX emulator reproduces (docs/ptx.md).
 """
 

@@ -54,10 +54,6 @@ class Language(Protocol):
 
     # --- translation ---
 
-    @property
-    def version(self) -> str:
-        """A digest of the language's own code, which affects the translation."""
-
     def parts(self, listing: str, name: str) -> Sequence[str]:
         """Return the texts that the translation of a kernel depends on."""
 

@@ -39,8 +39,9 @@ _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": 
 
 @functools.cache
 def _version() -> str:
-    """A digest of the code outside of the languages that the translation of kernels depends on."""
-    return digest(runtime_version(), *(path.read_bytes() for path in sorted(_HERE.glob("*.py"))))
+    """A digest of the emulator's code and tables, which affect the translation of kernels."""
+    files = (path for path in sorted(_HERE.rglob("*")) if path.suffix in (".py", ".csv"))
+    return digest(runtime_version(), *(path.read_bytes() for path in files))
 
 
 _Program = structure("threaded.h", "Program")
@@ -124,12 +125,9 @@ class Programs:
 
         def key_of(name: str) -> str:
             """The key of the recipe. Cached by listing, because computing it requires a search in the listing."""
-            index = digest(_version(), self._language.version, repr(target), self._kind, code.digest, name)
+            index = digest(_version(), repr(target), self._kind, code.digest, name)
             if (known := self._cache.noted(index)) is None:
-                known = digest(
-                    _version(), self._language.version, repr(target), self._kind,
-                    *self._language.parts(listing, name),
-                )  # fmt: skip
+                known = digest(_version(), repr(target), self._kind, *self._language.parts(listing, name))
                 with contextlib.suppress(ResourceExhausted):  # the next run computes it again
                     self._cache.note(index, known)
             return known

@@ -49,16 +49,17 @@ _KINDS = {
 
 def is_file(path: Path) -> bool:
     """Return whether the file exists; False if the system does not accept the name."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
+    return _holds(path.is_file)
 
 
 def is_folder(path: Path) -> bool:
     """Return whether the folder exists; False if the system does not accept the name."""
+    return _holds(path.is_dir)
+
+
+def _holds(test: Callable[[], bool]) -> bool:
     try:
-        return path.is_dir()
+        return test()
     except (OSError, ValueError):
         return False
 

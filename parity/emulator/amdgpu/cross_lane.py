@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from parity.emulator.amdgpu.memory_instructions import memory_modifiers
 from parity.emulator.amdgpu.operands import (
     list_element,
     parse_modifiers,
@@ -66,11 +67,7 @@ def _permlane64(w: Writer, item: Instruction) -> None:
 def _permute_through_lds(w: Writer, item: Instruction) -> None:
     """ds_bpermute and ds_permute: a lane is a byte offset, as if LDS held 4 bytes of each lane."""
     target, lanes, data = item.operands
-    offset = 0
-    for modifier in item.modifiers:
-        if not modifier.startswith("offset:"):
-            raise Unknown(f"modifier {modifier} of {item.mnemonic}")
-        offset = int(modifier.removeprefix("offset:"), 0)
+    offset = memory_modifiers(item).get("offset", 0)
     function = item.mnemonic.removeprefix("ds_").removesuffix("_b32")
     at = f"{read_vector(w, lanes, 'u32')} + (u32){w.constant(offset)}"
     if w.target.wavefront == 64 and w.target.generation >= 10:  # each half separately

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from parity.compilers.targets import Target
 from parity.emulator.amdgpu.approximate import APPROXIMATE, documented_errors
@@ -24,7 +22,6 @@ from parity.emulator.language import Language, Traits
 from parity.emulator.memory import Allocation
 from parity.emulator.runtime_headers import constants
 from parity.emulator.threaded_code import ThreadedCode
-from parity.platform.cache import digest
 
 _COMPARES = re.compile(r"_f?cmp(?:swap|st)")
 # Text that may differ between listings of the same kernel: the line table and its files, comments (except alignments
@@ -43,12 +40,6 @@ _FAR, _WILD = 1 << 20, 1 << 34
 aperture for any access; on both sides for an access to a known array (a 32-bit index times at most 4 bytes)."""
 
 
-@functools.cache
-def _version() -> str:
-    files = [path for pattern in ("*.py", "*.csv") for path in sorted(Path(__file__).parent.glob(pattern))]
-    return digest(*(path.read_bytes() for path in files))
-
-
 class Amdgpu(Language):
     """Assembly of AMD GPUs."""
 
@@ -57,10 +48,6 @@ class Amdgpu(Language):
     dispatch = staticmethod(dispatch_packet)
     class_totals = staticmethod(class_totals)
     unsupported_feature = staticmethod(unsupported_feature)
-
-    @property
-    def version(self) -> str:
-        return _version()
 
     def parts(self, listing: str, name: str) -> Sequence[str]:
         symbols, bodies = data_image(listing).places, function_bodies(listing, name)

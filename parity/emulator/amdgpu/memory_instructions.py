@@ -53,7 +53,8 @@ def emit_memory_instruction(w: Writer, item: Instruction, name: str) -> bool:
 # --- addresses: a scalar base, and the lower and upper halves of each lane's offset ----------------------------------
 
 
-def _modifiers(item: Instruction, known: tuple[str, ...] = ("offset",)) -> dict[str, int]:
+def memory_modifiers(item: Instruction, known: tuple[str, ...] = ("offset",)) -> dict[str, int]:
+    """Return the values of the known modifiers, without cache policies; other modifiers are not allowed."""
     found: dict[str, int] = {}
     for modifier in item.modifiers:
         name, _, value = modifier.partition(":")
@@ -70,9 +71,9 @@ def _address(w: Writer, item: Instruction, space: str, operands: list[str]) -> s
     """C++ of an address; removes the address operands from the front of ``operands``."""
     lanes = operands.pop(0)
     if space == "ds":
-        offset = _modifiers(item).get("offset", 0)
+        offset = memory_modifiers(item).get("offset", 0)
         return _in_lds(w, lanes, offset)
-    offset = _modifiers(item).get("offset", 0)
+    offset = memory_modifiers(item).get("offset", 0)
     base = operands.pop(0) if operands else None
     if space == "scratch":
         terms = [f"c->scratch + (u64){w.signed(offset)}"]
@@ -93,7 +94,7 @@ def _buffer_access(w: Writer, item: Instruction, operands: list[str], size: int,
     Returns C++ of the fields of the instruction, with ``count`` elements of ``size`` bytes.
     """
     lanes, words, offset = (operands.pop(0) for _ in range(3))
-    given = _modifiers(item, ("offset", "offen", "idxen"))
+    given = memory_modifiers(item, ("offset", "offen", "idxen"))
     names = [*registers(w, lanes)] if lanes != "off" else []
     index = names.pop(0) if "idxen" in given else "all(0u)"
     own = f" + {names.pop(0)}" if "offen" in given else ""
@@ -135,7 +136,7 @@ def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
         if offset != "null":
             literal = offset.lstrip("-")[:1].isdigit()
             terms.append(f"(i64){read_scalar(w, offset, 'i32' if literal else 'u32')}")
-    terms.append(w.signed(_modifiers(item).get("offset", 0)))
+    terms.append(w.signed(memory_modifiers(item).get("offset", 0)))
     if words is None:
         bits = int(kind[1:])
         value = f"(u32)((i32)(x << {32 - bits}) >> {32 - bits})" if kind[0] == "i" else "x"
@@ -247,7 +248,7 @@ def _store(w: Writer, item: Instruction, space: str, kind: str) -> None:
 
 def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None:
     """Access two elements of LDS; the unit of their offsets is an element, or 64 elements."""
-    given = _modifiers(item, ("offset0", "offset1"))
+    given = memory_modifiers(item, ("offset0", "offset1"))
     kind, size = f"u{bits}", bits // 8 * step
     operands = list(item.operands)
     lanes = operands.pop(1 if verb == "load" else 0)

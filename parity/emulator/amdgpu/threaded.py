@@ -19,7 +19,7 @@ from parity.emulator.amdgpu.listing import KernelCode
 from parity.emulator.amdgpu.operands import SPECIAL
 from parity.emulator.amdgpu.shadow import NEAREST, nearest_places
 from parity.emulator.amdgpu.undefined import FLAGS, is_initial, undefined_registers, unwritten_flags
-from parity.emulator.amdgpu.writer import CoverageFlag, Immediate, Jump, Operand, Register, Writer
+from parity.emulator.amdgpu.writer import Operand, Writer
 from parity.emulator.instruction import Instruction
 from parity.emulator.threaded_code import VECTOR, ThreadedCode, sorted_points
 from parity.model.coverage import Point
@@ -120,22 +120,17 @@ class _Operands:
     numbers: list[int] = field(default_factory=list)
 
     def take(self, operand: Operand) -> str:
-        at = len(self.numbers)
-        match operand:
-            case Register(name):
-                number = _number(name)
-                self.numbers.append(number & ~VECTOR)
-                return f"{'W' if number & VECTOR else 'S'}({at})"
-            case Immediate(value):
-                self.numbers.append(value)
-                return f"N({at})"
-            case Jump(label):
-                self.numbers.append(self.places[label])
-                return f"GO_TO({at})"
-            case CoverageFlag(point):
-                self.flags.append((point, self.before + at))
-                self.numbers.append(0)
-                return f"N({at})"
+        at, value, form = len(self.numbers), operand.value, "N({})"
+        if operand.kind == "register":
+            number = _number(value)
+            value, form = number & ~VECTOR, "W({})" if number & VECTOR else "S({})"
+        elif operand.kind == "label":
+            value, form = self.places[value], "GO_TO({})"
+        elif operand.kind == "flag":
+            self.flags.append((value, self.before + at))
+            value = 0
+        self.numbers.append(value)
+        return form.format(at)
 
 
 def _number(register: str) -> int:

@@ -7,7 +7,7 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from parity.compilers.targets import Target
 from parity.emulator.amdgpu.data_sections import CODE
@@ -19,44 +19,19 @@ _MARK = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
-    """A 32-bit register of the wavefront; in C++, a variable of the same name."""
+class Operand:
+    """An operand of an instruction, and its C++ in a compiled kernel.
 
-    name: str
+    ``value`` is the name of a register of 32 bits, a number from 0 to 2**64 - 1, the label that a branch goes to, or
+    the coverage point that a flag records.
+    """
 
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Immediate:
-    """A number of an instruction, from 0 to 2**64 - 1, and its C++."""
-
-    value: int
+    kind: Literal["register", "number", "label", "flag"]
+    value: Any
     text: str
 
     def __str__(self) -> str:
         return self.text
-
-
-@dataclass(frozen=True, slots=True)
-class Jump:
-    """A branch to a label, in C++ without the semicolon."""
-
-    label: str
-
-    def __str__(self) -> str:
-        return f"goto {self.label}"
-
-
-@dataclass(frozen=True, slots=True)
-class CoverageFlag:
-    """The number of an operation that records whether a coverage point was reached."""
-
-    point: Point
-
-
-Operand = Register | Immediate | Jump | CoverageFlag
 
 
 @dataclass
@@ -140,23 +115,23 @@ class Writer:
 
     def register(self, name: str) -> str:
         """Return C++ that reads or writes a register."""
-        return self._mark(Register(name))
+        return self._mark("register", name, name)
 
     def constant(self, value: int, form: str = "") -> str:
         """Return C++ of a 64-bit number that is not negative; ``form`` is a format such as ``#x``."""
-        return self._mark(Immediate(value, f"{value:{form}}ul"))
+        return self._mark("number", value, f"{value:{form}}ul")
 
     def signed(self, value: int) -> str:
         """Return C++ of a number that may be negative; the sign is not part of the operand."""
-        return f"{'-' if value < 0 else ''}{self._mark(Immediate(abs(value), f'{abs(value)}l'))}"
+        return ("-" if value < 0 else "") + self._mark("number", abs(value), f"{abs(value)}l")
 
     def jump(self, label: str) -> str:
         """Return C++ of a branch to a label from ``label`` or ``return_label``, without the semicolon."""
-        return self._mark(Jump(label))
+        return self._mark("label", label, f"goto {label}")
 
     def reached(self, kind: Literal["block", "taken", "not taken"], when: str = "1") -> str:
         """Return C++ that records that a point of the current instruction is reached, in covered code."""
-        return REACHED.format(self._mark(CoverageFlag(Point(kind, self.number))), when) if self.covered else ""
+        return REACHED.format(self._mark("flag", Point(kind, self.number), ""), when) if self.covered else ""
 
     def rendered(self, text: str, spelled: Callable[[Operand], str] = str) -> str:
         """Return C++ in which ``spelled`` has replaced the mark of each operand, in the order of the text."""
@@ -164,6 +139,6 @@ class Writer:
         parts[1::2] = (spelled(self._operands[int(number)]) for number in parts[1::2])
         return "".join(parts)
 
-    def _mark(self, operand: Operand) -> str:
-        self._operands.append(operand)
+    def _mark(self, kind: Literal["register", "number", "label", "flag"], value: Any, text: str) -> str:
+        self._operands.append(Operand(kind, value, text))
         return f"{_MARK}{len(self._operands) - 1}{_MARK}"

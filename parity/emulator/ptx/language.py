@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import re
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from parity.compilers.targets import Target
 from parity.emulator.approximate import error_table
@@ -24,9 +22,7 @@ from parity.emulator.ptx.translate import translate
 from parity.emulator.threaded_code import ThreadedCode
 from parity.errors import ParityError
 from parity.model.code_object import CodeObject, Kernel
-from parity.platform.cache import digest
 
-_HERE = Path(__file__).parent
 _NO_ERRORS = error_table({})
 _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red)\b")
 _COMPARES = re.compile(r"\b(?:atom|red)\.[\w.:]*cas\b")
@@ -38,13 +34,9 @@ class Ptx(Language):
 
     warps = True
 
-    @functools.cached_property
-    def version(self) -> str:
-        return digest(*(path.read_bytes() for path in sorted((*_HERE.glob("*.py"), *_HERE.glob("*.csv")))))
-
     def parts(self, listing: str, name: str) -> Sequence[str]:
         texts = [_LINE.sub("", text.text) for text in kernel_functions(listing, name)]
-        return self.version, repr(memory_layout(listing, name)), *texts
+        return repr(memory_layout(listing, name)), *texts
 
     def traits(self, listing: str, name: str) -> Traits:
         texts = [text.text for text in kernel_functions(listing, name)]
