@@ -91,7 +91,9 @@ def fingerprint(target: Target) -> str:
 def tools_digest() -> str:
     """Return the digest of parity's translation and build code, which affects results like a compiler's version."""
     root = Path(__file__).parents[1]
-    files = (file for pattern in TOOLS for file in root.glob(pattern) if file.suffix in (".py", ".csv", ".toml"))
+    files = (
+        file for pattern in TOOLS for file in root.glob(pattern) if file.suffix in (".py", ".csv", ".toml", ".c", ".s")
+    )
     return digest(*(file.read_bytes() for file in sorted(files)))
 
 

@@ -36,19 +36,7 @@ _KERNEL = re.compile(
 """Matches the definition of a kernel in LLVM IR."""
 _RDNA3 = 11
 _TRAP = re.compile(r"(?<!;;#ASMSTART\n)^\ts_trap 2\n", re.MULTILINE)
-_STOP = """\
-	s_sendmsg_rtn_b32 s0, sendmsg(MSG_RTN_GET_DOORBELL)
-	s_mov_b32 ttmp2, m0
-	s_waitcnt lgkmcnt(0)
-	s_and_b32 s0, s0, 0x3ff
-	s_bitset1_b32 s0, 10
-	s_mov_b32 m0, s0
-	s_sendmsg sendmsg(MSG_INTERRUPT)
-	s_mov_b32 m0, ttmp2
-.Lstopped{0}:
-	s_sethalt 5
-	s_branch .Lstopped{0}
-"""
+_STOP = Path(__file__).with_name("expanded_trap.s").read_text(encoding="utf-8")
 """The instructions after a trap for gfx11: they report it to the runtime and stop the wavefront."""
 
 

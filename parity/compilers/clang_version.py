@@ -32,7 +32,7 @@ def fingerprint(target: Target) -> str:
         compiler_version(),
         " ".join((*HIP_FLAGS, *LIBCPP_FLAGS, *DUMPED)),
         target.name,
-        controls(target),
+        *controls(target),
         found.folder.name if found else "",
         *(f"{file.name} {_file_digest(file, file.stat().st_mtime_ns)}" for file in library_files()),
         *(

@@ -14,18 +14,7 @@ from parity.platform.installation import package_folders
 
 _FILES = ("ocml.bc", "ockl.bc")
 
-# The constants that a ROCm defines in its oclc_*.bc files. Not every wheel ships all of those files, so parity compiles
-# the constants itself. Compiler flags select them as in hipcc (clang, ROCmToolChain.cpp).
-_CONTROLS = """\
-#define CONTROL(type, name, value) const __attribute__((address_space(4), visibility("hidden"))) type name = value;
-CONTROL(unsigned char, __oclc_daz_opt, {flushed})
-CONTROL(unsigned char, __oclc_unsafe_math_opt, {unsafe})
-CONTROL(unsigned char, __oclc_finite_only_opt, {finite})
-CONTROL(unsigned char, __oclc_correctly_rounded_sqrt32, {exact})
-CONTROL(unsigned char, __oclc_wavefrontsize64, {wave64})
-CONTROL(int, __oclc_ISA_version, {isa})
-CONTROL(int, __oclc_ABI_version, 500)
-"""
+_CONSTANTS = Path(__file__).with_name("device_library.c")
 _LANES = {"-mwavefrontsize64": 64, "-mno-wavefrontsize64": 32}
 
 
@@ -62,22 +51,28 @@ def library_files() -> tuple[Path, ...]:
 
 def link_options(target: Target, output: Path, flags: Sequence[str]) -> tuple[list[str | Path], Path]:
     """Return the options that link the device libraries, and the temporary file next to ``output`` that they name."""
-    constants = _compile_controls(controls(target, flags), output.resolve().with_suffix(".bc"))
+    constants = output.resolve().with_suffix(".bc")
+    # Without a code object version, like the device libraries, the constants link into any code.
+    options = ("-x", "c", "--target=amdgcn-amd-amdhsa", "-Xclang", "-mcode-object-version=none", "-emit-llvm", "-c")
+    result = zig.run(["clang", *options, *controls(target, flags), _CONSTANTS, "-o", constants])
+    if result.returncode:
+        raise CompileError(constants.stem, "amdgcn", result.stderr)
     files = (*library_files(), constants)
     return [part for file in files for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", file)], constants
 
 
-def controls(target: Target, flags: Sequence[str] = ()) -> str:
-    """Return the C source of the constants that select variants of library functions."""
+def controls(target: Target, flags: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the macros with the values of the constants that select variants of library functions."""
     fast = has_option(flags, "fast-math")
-    return _CONTROLS.format(
-        flushed=int(has_option(flags, "gpu-flush-denormals-to-zero")),
-        unsafe=int(fast or has_option(flags, "unsafe-math-optimizations")),
-        finite=int(fast or has_option(flags, "finite-math-only")),
-        exact=int(has_option(flags, "hip-fp32-correctly-rounded-divide-sqrt", default=True)),
-        wave64=int(lanes(target, flags) == 64),
-        isa=target.isa,
-    )
+    values = {
+        "FLUSHED": has_option(flags, "gpu-flush-denormals-to-zero"),
+        "UNSAFE": fast or has_option(flags, "unsafe-math-optimizations"),
+        "FINITE": fast or has_option(flags, "finite-math-only"),
+        "EXACT": has_option(flags, "hip-fp32-correctly-rounded-divide-sqrt", default=True),
+        "WAVE64": lanes(target, flags) == 64,
+        "ISA": target.isa,
+    }
+    return tuple(f"-D{name}={int(value)}" for name, value in values.items())
 
 
 def has_option(flags: Sequence[str], name: str, *, default: bool = False) -> bool:
@@ -88,18 +83,6 @@ def has_option(flags: Sequence[str], name: str, *, default: bool = False) -> boo
 def lanes(target: Target, flags: Sequence[str]) -> int:
     """Return the wavefront size of code that is compiled with these flags."""
     return next((_LANES[flag] for flag in reversed(flags) if flag in _LANES), target.wavefront)
-
-
-def _compile_controls(text: str, output: Path) -> Path:
-    source = output.with_suffix(".c")
-    source.write_text(text)
-    # Without a code object version, like the device libraries, the constants link into any code.
-    flags = ("-x", "c", "--target=amdgcn-amd-amdhsa", "-Xclang", "-mcode-object-version=none", "-emit-llvm", "-c")
-    result = zig.run(["clang", *flags, source, "-o", output])
-    source.unlink()
-    if result.returncode:
-        raise CompileError(output.stem, "amdgcn", result.stderr)
-    return output
 
 
 def _library_folders() -> Iterator[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -80,32 +80,25 @@ def _lines(folder: Path, file: str) -> Sequence[str]:
 
 def unreached_lines(code: CodeObject, symbols: Iterable[str], reached: Reached) -> dict[int, Gap]:
     """Map the listing lines of unreached instructions to gaps, for kernels launched in order."""
-    names = list(symbols)
-    gaps = iter(find_gaps(code, names, reached))
-    found: dict[int, Gap] = {}
-    first = 0
-    for symbol in names:
-        blocks = basic_blocks(code, symbol)
-        for number, block in enumerate(blocks, first):
-            if not reached.mask >> number & 1:
-                found |= dict.fromkeys((each.line for each in block.instructions), next(gaps)[0])
-        first += len(blocks)
-    return found
+    found = _unreached(code, symbols, reached)
+    return {each.line: gaps[0] for block, gaps in found for each in block.instructions}
 
 
 def find_gaps(code: CodeObject, symbols: Iterable[str], reached: Reached) -> list[list[Gap]]:
     """Return the gaps of each unreached block (at least one per block), for kernels launched in order."""
-    found: list[list[Gap]] = []
+    return [gaps for _, gaps in _unreached(code, symbols, reached)]
+
+
+def _unreached(code: CodeObject, symbols: Iterable[str], reached: Reached) -> Iterator[tuple[BasicBlock, list[Gap]]]:
     first = 0
     for symbol in symbols:
         blocks = basic_blocks(code, symbol)
         ran = [bool(reached.mask >> first + i & 1) for i in range(len(blocks))]
         first += len(blocks)
         lines = {_place(each) for block, here in zip(blocks, ran, strict=True) if here for each in block.instructions}
-        for number in range(len(blocks)):
+        for number, block in enumerate(blocks):
             if not ran[number]:
-                found.append(_block_gaps(blocks, ran, number, lines))
-    return found
+                yield block, _block_gaps(blocks, ran, number, lines)
 
 
 def _place(instruction: Instruction) -> tuple[str, str]:

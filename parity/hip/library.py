@@ -27,15 +27,7 @@ _FLAGS = (
     *("-Wl,-soname,libamdhip64.so",),
 )
 
-LIMITATIONS = """\
-Not supported: kernels launched with <<<>>> or hipLaunchKernel, hipMallocManaged, kernels that read host memory,
-textures, graphs, cooperative launches, occupancy queries, and libraries such as hipBLAS. A program that needs one of
-them fails when it looks up the function. A module is found by its content among the modules that parity built;
-otherwise it is disassembled if LLVM is installed. Modules with the same content share their variables. Work runs when
-it is enqueued, in the order of the calls, on any stream; events measure the emulator's time. The loader may warn that
-the library does not have version information, which is harmless. hip-python prefers the library of the rocm-sdk wheels
-if they are installed.
-"""
+LIMITATIONS = Path(__file__).with_name("limitations.txt").read_text(encoding="utf-8")
 
 
 def hip_errors() -> list[tuple[int, str, str]]:

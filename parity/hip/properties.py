@@ -12,8 +12,6 @@ from parity.compilers.targets import Target
 from parity.hip.library import DEVICE_NAME
 from parity.platform.files import read_rows
 
-CLOCK_KHZ = 1_000_000
-
 _PROPERTIES_BYTES, _OLD_PROPERTIES_BYTES = 1472, 792
 
 
@@ -27,6 +25,7 @@ class _Property:
         old_offset: The place in older versions, if they have the field.
         format: The type of the field, for the struct module.
         attributes: The values of ``hipDeviceAttribute_t`` for the elements of the property.
+        value: The elements, if all GPUs have the same.
     """
 
     name: str
@@ -34,6 +33,7 @@ class _Property:
     old_offset: int | None
     format: str
     attributes: tuple[str, ...]
+    value: tuple[str, ...]
 
 
 _PROPERTIES = read_rows(Path(__file__).with_suffix(".csv"), _Property)
@@ -45,22 +45,15 @@ def properties(target: Target, number: int, memory: int) -> dict[str, Any]:
     """Return the properties of a GPU by name."""
     limits = target.limits
     return {
+        **{row.name: tuple(map(int, row.value)) for row in _PROPERTIES},
         "name": f"{DEVICE_NAME} ({target})".encode(),
         "architecture": target.name.encode(),
         "total_memory": memory,
         "shared_bytes": target.lds_bytes,
-        "registers": 65536,
         "wavefront": target.wavefront,
-        "threads": 1024,
-        "block": (1024, 1024, 1024),
-        "grid": (2**31 - 1, 2**16 - 1, 2**16 - 1),
-        "clock_khz": CLOCK_KHZ,
         "major": target.generation,
         "minor": target.isa // 100 % 10,
-        "processors": 1,
         "bus": number + 1,
-        "unified_addresses": 1,
-        "l2_bytes": 1 << 20,
         "threads_per_processor": limits.simds * limits.waves * target.wavefront if limits else 0,
     }
 

@@ -41,7 +41,12 @@ def translate(
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
     """
-    w, entry = _translated(kernel, target, symbols, fast, symbol + COUNTERS if counted else "")
+    w = new_writer(kernel, target, symbols, symbol + COUNTERS if counted else "")
+    with located_errors(kernel, w):
+        if fast:
+            _write_full_copy(w)
+        _write_general_copy(w)
+    entry = entry_code(kernel, w)
     declared = [
         f"{'V<u32>' if is_vector(register) else 'u32'} {register} = unwritten(c, {i});"
         for i, register in enumerate(sorted(w.registers))
@@ -85,18 +90,6 @@ def _jumps(kernel: KernelCode) -> list[str]:
     """The labels whose address the kernel computes, for branches that are too long for a branch instruction."""
     matches = (LABEL_ADDRESS.match(operand) for item in kernel.instructions for operand in item.operands[2:])
     return list(dict.fromkeys(match[1] for match in matches if match))
-
-
-def _translated(
-    kernel: KernelCode, target: Target, symbols: Mapping[str, int], fast: bool, counters: str = ""
-) -> tuple[Writer, list[str]]:
-    """The writer after the translation, and the code that precedes its lines."""
-    w = new_writer(kernel, target, symbols, counters)
-    with located_errors(kernel, w):
-        if fast:
-            _write_full_copy(w)
-        _write_general_copy(w)
-    return w, entry_code(kernel, w)
 
 
 def new_writer(kernel: KernelCode, target: Target, symbols: Mapping[str, int], counters: str = "") -> Writer:

@@ -7,21 +7,13 @@ from parity.emulator.amdgpu.control_flow import CONTROL_FLOW, emit_branch
 from parity.emulator.amdgpu.cross_lane import CROSS_LANE
 from parity.emulator.amdgpu.indexed import INDEXED, emit_in_index_mode
 from parity.emulator.amdgpu.isa import BRANCHES, IGNORED, KEEPS_HIGH, semantics
-from parity.emulator.amdgpu.isa_names import canonical
+from parity.emulator.amdgpu.isa_names import canonical, names
 from parity.emulator.amdgpu.matrix import emit_matrix
 from parity.emulator.amdgpu.memory_instructions import emit_memory_instruction
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 
-#: Features that parity does not emulate, by the prefix of the instructions that only they need.
-_UNSUPPORTED = {
-    "image_": "textures or surfaces",
-    "buffer_load_format_": "textures or surfaces",
-    "buffer_store_format_": "textures or surfaces",
-    "ds_gws_": "synchronisation of a whole grid (cg::this_grid().sync())",
-    "tbuffer_": "typed buffers",
-    "s_sendmsghalt": "messages to the host",
-}
+_UNSUPPORTED = names("unsupported")
 
 
 def emit_instruction(w: Writer, item: Instruction) -> None:

@@ -15,6 +15,9 @@
   memory, and by how many bits the register is shifted first.
 * ``atomic``: the new content of memory, from ``old``, the data ``x`` and (compare-and-swap) ``cmp``. ``cache policy``:
   bits of memory instructions. Semantics: RDNA3 Instruction Set Architecture, chapters 10 to 12.
+* ``unsupported``: prefixes of instructions for features that the emulator lacks. ``unsupported argument``: hidden
+  arguments for such features.
+* ``sums``: how a matrix instruction adds products (``matrix.csv``).
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parity.emulator.amdgpu.isa_names import names
 from parity.emulator.language import LaunchShape
 from parity.emulator.memory import Allocation
 from parity.errors import UsageError
@@ -14,13 +15,7 @@ from parity.model.code_object import Kernel, first_difference
 
 # Hidden arguments for features that the emulator lacks. They point to addresses without memory, so the first use is a
 # fault. A kernel that calls through pointers has all of them, whether it uses them or not.
-_UNSUPPORTED = {
-    "hidden_multigrid_sync_arg": "synchronisation of a whole grid (cg::this_grid().sync())",
-    "hidden_heap_v1": "memory that is allocated on the device (malloc, new)",
-    "hidden_default_queue": "launches from the device",
-    "hidden_completion_action": "launches from the device",
-    "hidden_printf_buffer": "printf through a buffer (-mprintf-kind=buffered)",
-}
+_UNSUPPORTED = names("unsupported argument")
 _UNSUPPORTED_AT, _UNSUPPORTED_BYTES = 0x7D00_0000_0000, 1 << 32
 
 

@@ -17,19 +17,13 @@ from functools import cache
 from pathlib import Path
 
 from parity.compilers.targets import target
+from parity.emulator.amdgpu.isa_names import names
 from parity.emulator.amdgpu.operands import is_vector, read_vector, registers
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 from parity.platform.files import read_rows
 
-SUMS = {
-    "exact": "integers wrap, or saturate once at the end",
-    "chain": "a fused multiply-add for each k, in order",
-    "pairs": "products round; they are added in pairs, the pairs in pairs, and a group to the sum so far",
-    "aligned": "the bits of products far below the largest product of a group are truncated",
-    "split": "aligned, with the products at even and at odd k separate",
-    "once": "a group and the sum so far are exact, and round once",
-}
+SUMS = names("sums")
 """How an instruction adds products; ``once`` is our assumption if that is not known."""
 
 TYPE_BITS = {
