@@ -143,9 +143,7 @@ def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
         w.put(f"{{ u32 x; if (scalar_load_part(c, {' + '.join(terms)}, {bits // 8}, {w.here}, &x)) return 1;")
         w.put(*write_scalar(w, target, "u32", value), "}")
         return
-    names = registers(w, target)
-    if len(names) != words:
-        raise Unknown(f"{len(names)} registers for {item.mnemonic}")
+    names = _counted(w, item, target, words)
     w.put(f"{{ u32 x[{words}]; if (scalar_load<{words}>(c, {' + '.join(terms)}, {w.here}, x)) return 1;")
     if item.align > 1:
         w.put(f"if (misaligned_scalar(c, {' + '.join(terms)}, {item.align - 1}u, {w.here})) return 1;")
@@ -162,38 +160,40 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
         raise Unknown(f"instruction {item.mnemonic}")
     element, into = LOADS[kind]
     target, *rest = item.operands
-    stored = element.replace("i", "u")
+    target, _, half = target.partition(".")
     words, width = _size(element)
+    names = _counted(w, item, target, words)
     number = f"(u32)({w.here} | COHERENT)" if _is_coherent(item) else w.here
     if space == "buffer":
         address = _buffer_access(w, item, rest, width // words, words)
-        values = {1: f"to<{stored}>(word[0])", 2: "join(word[0], word[1])"}
-        load = f"V<u32> word[{words}]; if (buffer_load(c, b, form, {number}, word)) return 1;"
-        load += f" const auto x = {values.get(words, 'word')};"
+        load = f"V<u32> x[{words}]; if (buffer_load(c, b, form, {number}, x)) return 1;"
     else:
         address = _address(w, item, space, rest)
         w.put("{")
-        call = f"gather(c, exec, {address}, {width}, {number}, x)"
-        call = call if words > 2 else f"load_{stored}(c, exec, {address}, {number}, &x)"
-        load = f"V<{stored if words < 3 else 'u32'}> x{f'[{words}]' * (words > 2)}; if ({call}) return 1;"
+        load = f"V<u32> x[{words}]; if (gather(c, exec, {address}, {width}, {number}, x)) return 1;"
+        if words <= 2:
+            bits = f"u{8 * width}"
+            load = f"V<{bits}> y; if (load_{bits}(c, exec, {address}, {number}, &y)) return 1;"
+            load += f" const V<u32> x[] = {{{'lo32(y), hi32(y)' if words == 2 else 'to<u32>(y)'}}};"
     if item.array == "":
         w.put(f"mark_written(c, exec, {address}, {width}u);")
     w.put(load, *_alignment(w, item, address))
-    if words > 2:
-        w.put(*(f"{name} = sel(unmask(exec), x[{i}], {name});" for i, name in enumerate(registers(w, target))), "}")
-        return
-    value = "x" if stored == element else f"as<{element}>(x)"
-    high = 0
-    if into in ("lo", "hi"):
-        target, high = target.partition(".")[0], int(into == "hi" or target.endswith(".h"))
-        into, value = "half", f"as<u16>(to<{element[0]}16>({value}))"
-    elif element != into:
-        value = f"to<{into}>({value})"
-    if into == "half":
-        (name,) = registers(w, target)
-        w.put(f"{name} = sel(unmask(exec), {'put_hi' if high else 'put_lo'}({name}, {value}), {name}); }}")
-    else:
-        w.put(*write_vector(w, target, into, value), "}")
+    values = [f"x[{i}]" for i in range(words)]
+    if width < 4:
+        part = f"as<{element}>(to<u{8 * width}>(x[0]))"
+        values = [f"as<u32>(to<{element[0]}32>({part}))"]
+        if into in ("lo", "hi"):
+            put = "put_hi" if into == "hi" or half == "h" else "put_lo"
+            values = [f"{put}({names[0]}, as<u16>(to<{element[0]}16>({part})))"]
+    w.put(*(f"{n} = sel(unmask(exec), {value}, {n});" for n, value in zip(names, values, strict=True)), "}")
+
+
+def _counted(w: Writer, item: Instruction, operand: str, words: int) -> tuple[str, ...]:
+    """The registers of an operand, whose number must be the number of words."""
+    names = registers(w, operand)
+    if len(names) != words:
+        raise Unknown(f"{len(names)} registers for {item.mnemonic}")
+    return names
 
 
 def _size(element: str) -> tuple[int, int]:
@@ -223,27 +223,21 @@ def _store(w: Writer, item: Instruction, space: str, kind: str) -> None:
         raise Unknown(f"instruction {item.mnemonic}")
     element, shift = STORES[kind]
     operands = list(item.operands)
-    data = operands.pop(0 if space == "buffer" else 1)
+    data, _, half = operands.pop(0 if space == "buffer" else 1).partition(".")
+    words, width = _size(element)
+    names, high = _counted(w, item, data, words), 16 if half == "h" else shift
     if space == "buffer":
-        words, width = _size(element)
-        names = registers(w, data.partition(".")[0])
-        if len(names) != words:
-            raise Unknown(f"{len(names)} registers for {item.mnemonic}")
         address = _buffer_access(w, item, operands, width // words, words)
-        high = 16 if data.endswith(".h") else shift
-        w.put(f"const V<u32> x[] = {{{', '.join(f'{name} >> {high}' if high else name for name in names)}}};")
-        w.put(f"if (buffer_store(c, b, form, {w.here}, x)) return 1;", *_alignment(w, item, address), "}")
-        return
-    address = _address(w, item, space, operands)
-    aligned = _alignment(w, item, address)
-    if element in ("x3", "x4"):
-        names = registers(w, data)
-        w.put(f"{{ const V<u32> x[] = {{{', '.join(names)}}};")
-        w.put(f"if (scatter(c, exec, {address}, {4 * len(names)}, {w.here}, x)) return 1; }}", *aligned)
-        return
-    value = read_vector(w, data.partition(".")[0], "u64" if element == "u64" else "u32")
-    value = f"{value} >> {16 if data.endswith('.h') else shift}"
-    w.put(f"if (store_{element}(c, exec, {address}, {w.here}, to<{element}>({value}))) return 1;", *aligned)
+        store = f"buffer_store(c, b, form, {w.here}, x)"
+    else:
+        address = _address(w, item, space, operands)
+        w.put("{")
+        store = f"scatter(c, exec, {address}, {width}, {w.here}, x)"
+        if words <= 2:
+            value = "join(x[0], x[1])" if words == 2 else f"to<{element}>(x[0])"
+            store = f"store_{element}(c, exec, {address}, {w.here}, {value})"
+    w.put(f"const V<u32> x[] = {{{', '.join(f'{name} >> {high}' if high else name for name in names)}}};")
+    w.put(f"if ({store}) return 1;", *_alignment(w, item, address), "}")
 
 
 def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None:
