@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from parity.emulator.instruction import Unknown
-from parity.emulator.ptx.instruction_table import COMPARES, UNORDERED
+from parity.emulator.ptx.instruction_table import COMPARES, FLOAT_COMPARES, TESTS
 from parity.emulator.ptx.operands import cpp_type, split_results, split_types
 from parity.emulator.ptx.operation import Operation
 
@@ -16,17 +16,9 @@ _OF_WARP = re.compile(r"K\(\w+, \d+\)")
 
 def _condition(o: Operation, compare: str, floats: bool) -> str:
     """Return the mask of a comparison of ``a`` with ``b``."""
-    if compare in ("ne", "equ") and floats:  # in contrast to C++, ``ne`` is false for a NaN and ``equ`` is true
-        return f"{'~' * (compare == 'equ')}(holds(a < b) | holds(a > b))"
-    if compare in COMPARES:
-        return f"holds({COMPARES[compare]})"
-    if compare == "neu":
-        return "holds(a != b)"
-    if compare in UNORDERED:
-        return f"~holds({COMPARES[UNORDERED[compare]]})"
-    if compare not in ("num", "nan"):
+    if compare not in (FLOAT_COMPARES if floats else COMPARES):
         raise Unknown(f"comparison {compare} of {o.item.mnemonic}")
-    return "holds(a == a) & holds(b == b)" if compare == "num" else "holds(a != a) | holds(b != b)"
+    return FLOAT_COMPARES[compare] if floats else f"holds({COMPARES[compare]})"
 
 
 def comparison(o: Operation, words: list[str], a: str, b: str) -> str:
@@ -125,13 +117,7 @@ def _slct(o: Operation, words: list[str]) -> None:
 def _testp(o: Operation, words: list[str]) -> None:
     target, a = o.item.operands
     kind, type_ = words[0], words[-1]
-    x = o.source(a, type_)
-    tests = {
-        "finite": "holds(finite(x))", "infinite": "holds(x == x) & ~holds(finite(x))", "number": "holds(x == x)",
-        "notanumber": "holds(x != x)", "subnormal": "holds(subnormal(x))",
-        "normal": "holds(finite(x)) & ~holds(subnormal(x))",  # zero counts as normal, as measured
-    }  # fmt: skip
-    o.guarded(f"const V<{type_}> x = {x};", o.decide(target, tests[kind]))
+    o.guarded(f"const V<{type_}> x = {o.source(a, type_)};", o.decide(target, TESTS[kind]))
 
 
 COMPARISONS: dict[str, Callable[[Operation, list[str]], None]] = {

@@ -1,4 +1,4 @@
-"""Reads the table of PTX instructions that compute, ``instruction_table.csv``.
+"""Reads the table of PTX instructions that compute, ``instruction_table.csv``, and ``names.csv``.
 
 * ``types``: the types that the instruction exists for, or names of sets of types. ``T`` is the type of an instruction,
   ``W`` the type of twice its width.
@@ -19,30 +19,25 @@ from pathlib import Path
 
 from parity.platform.files import read_rows, read_table
 
-_SETS = {
-    "i16": "u16 s16",
-    "i32": "u32 s32",
-    "i64": "u64 s64",
-    "int": "u16 s16 u32 s32 u64 s64",
-    "b": "b16 b32 b64",
-    "f": "f32 f64",
-    "half": "f16 f16x2 bf16 bf16x2",
-}
-
-COMPARES = {
-    "eq": "a == b", "ne": "a != b", "lt": "a < b", "le": "a <= b", "gt": "a > b", "ge": "a >= b",
-    "lo": "a < b", "ls": "a <= b", "hi": "a > b", "hs": "a >= b",
-}  # fmt: skip
-"""Comparisons. On floats they are false for a NaN; comparisons.py handles ``ne``."""
-
-UNORDERED = {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
-"""Float comparisons that are true for a NaN (besides ``equ`` and ``neu``): each is the negation of the named one."""
+_NAMES = read_table(Path(__file__).with_name("names.csv"))
 
 
-ATOMICS = {row["name"]: row["result"] for row in read_table(Path(__file__).with_name("atomics.csv"))}
+def _names(kind: str) -> dict[str, str]:
+    return {row["name"]: row["meaning"] for row in _NAMES if row["kind"] == kind}
+
+
+_SETS = _names("type set")
+
+COMPARES, FLOAT_COMPARES = _names("compare"), _names("float compare")
+"""Comparisons: C++ of a condition for integers, and C++ of a mask for floats, in which ``ne`` is false for a NaN."""
+
+TESTS = _names("test")
+"""The masks of ``testp``, as C++ of the float ``x``. Zero counts as normal, as measured."""
+
+ATOMICS = _names("atomic")
 """The value that an atomic operation stores, as C++ of the old value ``was``, ``given`` and ``compared``."""
 
-REFUSED = {row["name"]: row["feature"] for row in read_table(Path(__file__).with_name("refused.csv"))}
+REFUSED = _names("refused")
 """The unsupported feature that an instruction, or a function that is called, belongs to."""
 
 
