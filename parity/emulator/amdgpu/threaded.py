@@ -67,7 +67,7 @@ def undefined_reads(
     """
     w = new_writer(kernel, target, symbols)
     entry = "\n".join(entry_code(kernel, w))
-    reads = undefined_registers(w, entry, _instruction_texts(w)).reads
+    _, reads = undefined_registers(w, entry, _instruction_texts(w))
     numbers = {name: i for i, name in enumerate((*sorted(w.registers), *FLAGS))}
     return {numbers[name]: (name, kernel.instructions[w.number_of(i)]) for name, i in reads.items()}
 
@@ -92,7 +92,7 @@ def _texts(w: Writer, entry: str, nearest: frozenset[int] | None) -> tuple[list[
     places: dict[str, int] = {}
     blocks = coverage_blocks(w.items) if w.covered else {}
     code = _instruction_texts(w)
-    checks = undefined_registers(w, entry, code).uses if nearest is None else {}
+    checks = undefined_registers(w, entry, code)[0] if nearest is None else {}
     for i, item in enumerate(w.items):
         w.at = i
         if isinstance(item, str):

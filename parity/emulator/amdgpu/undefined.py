@@ -63,21 +63,12 @@ class _Numbers(dict[str, int]):
         return [name for name, bit in self.items() if mask & bit]
 
 
-@dataclass(frozen=True)
-class UndefinedRegisters:
-    """The registers that a kernel may read before it sets them.
-
-    Attributes:
-        uses: the registers that an item uses, by the index of the item.
-        reads: the first item that reads each register.
-    """
-
-    uses: Mapping[int, Sequence[str]]
-    reads: Mapping[str, int]
-
-
-def undefined_registers(w: Writer, entry: str, code: Mapping[int, str]) -> UndefinedRegisters:
+def undefined_registers(
+    w: Writer, entry: str, code: Mapping[int, str]
+) -> tuple[Mapping[int, Sequence[str]], Mapping[str, int]]:
     """Find the registers that a kernel may read before it sets them.
+
+    Returns the registers that an item uses, by the index of the item, and the first item that reads each register.
 
     Args:
         w: the writer after the translation.
@@ -101,7 +92,7 @@ def undefined_registers(w: Writer, entry: str, code: Mapping[int, str]) -> Undef
                 used &= ~half
             if used:
                 uses[i] = numbers.names(used)
-    return UndefinedRegisters(uses, reads)
+    return uses, reads
 
 
 def is_initial(w: Writer, register: str) -> str:
