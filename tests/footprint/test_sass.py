@@ -71,8 +71,8 @@ def test_section_opcodes_omit_padding():
     }
 
 
-def test_missing_disassembler_states_installation(monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "_candidates", lambda: iter([tmp_path / "nvdisasm"]))
+def test_missing_disassembler_states_installation(monkeypatch):
+    monkeypatch.setattr(module, "_candidates", lambda: iter(()))
     with pytest.raises(MissingTool, match=r"nvdisasm not found .*pip install .*\[nvcc\]"):
         nvdisasm()
 
