@@ -29,6 +29,7 @@ _GLIBC = "2.43"
 _SUPPORTS_CLANG = (13, 4)
 """The oldest nvcc that accepts clang 22 as the host compiler (``crt/host_config.h``)."""
 
+_DEFAULT = Path("/usr/local/cuda/bin")
 _ZIG_WRAPPER = "clang++"
 _WHEELS = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime", "nvidia-cuda-cccl")
 _INCLUDES = re.compile(r'^#\$ INCLUDES="-I([^"]+)"', re.MULTILINE)
@@ -141,7 +142,7 @@ def toolkit_programs(name: str, *, wheels: bool = False) -> list[tuple[Path, str
         variables = {variable: os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH")}
         places += [(Path(found), "on PATH")] if (found := shutil.which(name)) else []
         places += [(Path(root, "bin", name), f"by ${variable}") for variable, root in variables.items() if root]
-        places.append((Path("/usr/local/cuda/bin", name), "where CUDA is installed by default"))
+        places.append((_DEFAULT / name, "where CUDA is installed by default"))
     for folder in package_folders("nvidia"):
         package = f"of the Python package nvidia-cuda-{name}"
         places += [(path, package) for path in sorted(folder.glob(f"*/bin/{name}"), reverse=True)]

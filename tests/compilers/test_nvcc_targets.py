@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 from pathlib import Path
@@ -111,7 +112,7 @@ def test_parse_ptx_eight_bytes_may_be_pointer_or_number():
 
 def test_nvcc_missing_names_package_to_install(monkeypatch, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
-    monkeypatch.setattr(cuda_toolkit, "_places", lambda: iter(()))
+    monkeypatch.setattr(cuda_toolkit, "toolkit_programs", lambda name, wheels: [])
     with pytest.raises(MissingTool, match=r"nvcc not found .*install it with: python -m pip install .*\[nvcc\]"):
         build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
 
@@ -130,10 +131,10 @@ def compilers(monkeypatch, tmp_path):
     for name in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "usr"))
-    monkeypatch.setattr(cuda_toolkit, "_DEFAULT", tmp_path / "default" / "nvcc")
+    monkeypatch.setattr(cuda_toolkit, "_DEFAULT", tmp_path / "default")
     make("site/nvidia/cu13/bin", "13.5.1")
     package = SimpleNamespace(submodule_search_locations=[str(tmp_path / "site" / "nvidia")])
-    monkeypatch.setattr(cuda_toolkit.importlib.util, "find_spec", lambda name: package)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: package)
     return make
 
 
