@@ -81,7 +81,7 @@ class EdgeTemplate:
 
 
 EDGE_TEMPLATES = read_rows(Path(__file__).with_name("edge_templates.csv"), EdgeTemplate)
-SPARSE_LAYOUT, SPARSE_LAUNCH = "92683x92681:2,1", "launch=67108864x32"
+SPARSE_LAYOUT, SPARSE_LAUNCH = "92681x92681x2:1,1,1", "launch=67108864x32"
 """More than 2^33 elements in little memory, for launches of which only a sample of the blocks runs."""
 MANY_BLOCKS = (4096, 1)
 """Blocks and threads per block of a launch with one thread per block and, usually, idle blocks."""
@@ -139,7 +139,7 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
 
 def sparse_case(op: Declaration, base: Case) -> Case | None:
     """Return a case with more than 2^33 elements; None if ``op`` is not elementwise, judged by the case ``base``."""
-    if not op.may_be_sampled or not _accepts_everywhere(op, Layout.parse("3x5:2,1"), base.dtypes):
+    if not op.may_be_sampled or not _accepts_everywhere(op, Layout.parse("3x5x2:1,1,1"), base.dtypes):
         return None
     items = _items(op, dict.fromkeys(op.tensors, SPARSE_LAYOUT), op.bind(base.dtypes))
     try:

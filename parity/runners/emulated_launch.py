@@ -24,7 +24,7 @@ from parity.model.coverage import Reached, concatenate_coverage
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import argument_mismatch
 
-SAMPLED = 32
+SAMPLED = 16
 """Workgroups that a launch with a sparse buffer executes: the first one, and others that depend on the launch."""
 
 
