@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -20,9 +21,9 @@ from rich.text import Text
 from parity.cli.shared.terminal import output, print_json
 from parity.compilers import zig
 from parity.compilers.cuda_toolkit import located as located_nvcc
-from parity.compilers.device_library import device_library
+from parity.compilers.device_library import present_library
 from parity.compilers.disassembler import find_disassembler
-from parity.compilers.headers import WHEELS, cached_headers
+from parity.compilers.headers import DEVICE_LIBRARY, WHEELS, cached_headers
 from parity.compilers.rocm import VARIABLE
 from parity.compilers.rocm import chosen as chosen_rocm
 from parity.compilers.rocm import installed as installed_rocm
@@ -42,6 +43,19 @@ LIBRARIES = (
     *("numpy", "ml_dtypes", "gmpy2", "hypothesis", "packaging", "msgspec", "PyYAML", "platformdirs", "pyelftools"),
     *("rich", "rich-argparse", "tabulate"),
 )
+
+
+LARGE = ("ziglang", "nvidia", "numpy", "quadrants")
+"""The packages that take most of an environment."""
+
+CACHED = {
+    "build": "listings and code objects of modules",
+    "emulator": "kernels compiled for this processor",
+    "prelude": "AMD's headers, precompiled",
+    "headers": "AMD's headers and device libraries from wheels; never evicted",
+    "cases": "drawn cases",
+}
+"""What the folders of the cache contain."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +86,7 @@ def main(arguments: argparse.Namespace) -> int:
 def facts() -> Iterator[Fact]:
     """Check everything that parity can use."""
     yield from _machine()
+    yield from _environment()
     yield from _compilers()
     yield from _gpus()
     yield from _libraries()
@@ -102,10 +117,11 @@ def _tool(name: str, find: Callable[[], object], purpose: str = "") -> Fact:
 
 def _compilers() -> Iterator[Fact]:
     yield _tool("ziglang", lambda: f"{zig.version()}, {zig.zig()}")
-    yield _tool("device libraries", device_library)
+    fetched = "not in the cache; the first build extracts them from {}, with pip"
+    yield _found("compilers", "device libraries", present_library(), fetched.format(DEVICE_LIBRARY))
     headers = cached_headers()
-    fetched = f"not in the cache; the first build extracts them from {' and '.join(map(str, WHEELS))}, with pip"
-    yield _found("compilers", "HIP headers", headers and f"{headers}, {headers.folder}", fetched)
+    from_wheels = fetched.format(" and ".join(map(str, WHEELS)))
+    yield _found("compilers", "HIP headers", headers and f"{headers}, {headers.folder}", from_wheels)
     yield _tool("nvcc", located_nvcc, "only for CUDA targets")
     yield _tool("nvdisasm", nvdisasm, "only for the instructions of CUDA code")
     yield _tool("llvm-objdump", find_disassembler, "only for projects with code objects instead of sources")
@@ -155,6 +171,15 @@ def _libraries() -> Iterator[Fact]:
             yield Fact("libraries", name, "", f"python -m pip install {name}", needed=True)
 
 
+def _environment() -> Iterator[Fact]:
+    """The size of the Python environment, and of the packages that take most of it."""
+    place = sysconfig.get_path("purelib")
+    specs = filter(None, map(importlib.util.find_spec, LARGE))
+    sizes = {spec.name: sum(map(folder_size, spec.submodule_search_locations or ())) for spec in specs}
+    parts = ", ".join(f"{name} {sizes[name] / 2**20:.0f}" for name in sorted(sizes, key=lambda name: -sizes[name]))
+    yield Fact("machine", "environment", f"{folder_size(place) / 2**20:.0f} MiB in {place}: {parts}")
+
+
 def _cache() -> Iterator[Fact]:
     root = default_root()
     try:
@@ -173,6 +198,9 @@ def _cache() -> Iterator[Fact]:
     most = "no limit" if allowed is None else f"at most {allowed / 2**20:.0f} MiB"
     said = f"{LIMIT}={os.environ[LIMIT]}" if os.environ.get(LIMIT) else f"{LIMIT} sets another limit"
     yield Fact("cache", "size", f"{held}, {most} ({said})")
+    sizes = {name: folder_size(root / name) for name in CACHED if (root / name).is_dir()}
+    for name in sorted(sizes, key=lambda name: -sizes[name]):
+        yield Fact("cache", f"size: {name}", f"{sizes[name] / 2**20:.1f} MiB, {CACHED[name]}")
 
 
 def _runners() -> Iterator[Fact]:

@@ -1,8 +1,7 @@
 """Compiles HIP for AMD targets with clang from the ``ziglang`` wheel.
 
-The other parts also come from Python wheels: ROCm's device libraries from ``quadrants``, and AMD's headers
-(``headers.py``). Where AMD's headers are not available, parity's reimplementation (``include/fallback``) replaces them,
-with a warning.
+ROCm's device libraries and AMD's headers are extracted from further wheels (``headers.py``). Without AMD's headers,
+parity's reimplementation (``include/fallback``) replaces them, with a warning.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from parity.compilers import zig
 from parity.compilers.errors import CompileError
+from parity.compilers.headers import DEVICE_LIBRARY, Wheel, cached_files, optional_files
 from parity.compilers.targets import Target
 from parity.errors import MissingTool
 from parity.platform.installation import package_folders
@@ -19,21 +20,25 @@ _LANES = {"-mwavefrontsize64": 64, "-mno-wavefrontsize64": 32}
 
 
 def device_library() -> Path:
-    """Return the folder with ROCm's device libraries.
+    """Return the folder with ROCm's device libraries, downloaded if neither the installed package nor the cache has it.
 
-    Does not import the wheel that contains them, because that would start its runtime.
+    Does not import the package that contains them, because that would start its runtime.
 
     Raises:
-        MissingTool: no installed package and no ROCm has them.
+        MissingTool: they cannot be downloaded, and no ROCm has them.
     """
-    for folder in _library_folders():
-        if (folder / "ocml.bc").is_file():
-            return folder
+    if found := _first(optional_files):
+        return found
     raise MissingTool(
         "ROCm device libraries (ocml.bc)",
-        "the Python package quadrants, $ROCM_PATH, /opt/rocm",
+        f"the wheel {DEVICE_LIBRARY}, $ROCM_PATH, /opt/rocm",
         "python -m pip install quadrants",
     )
+
+
+def present_library() -> Path | None:
+    """Return the folder with ROCm's device libraries, or None if the first build has to download them."""
+    return _first(cached_files)
 
 
 def library_files() -> tuple[Path, ...]:
@@ -85,9 +90,16 @@ def lanes(target: Target, flags: Sequence[str]) -> int:
     return next((_LANES[flag] for flag in reversed(flags) if flag in _LANES), target.wavefront)
 
 
-def _library_folders() -> Iterator[Path]:
+def _first(files: Callable[[Wheel], Path | None]) -> Path | None:
+    """Return the first folder with device libraries. ``files`` returns the folder of a wheel's files."""
+    return next((folder for folder in _library_folders(files) if (folder / "ocml.bc").is_file()), None)
+
+
+def _library_folders(files: Callable[[Wheel], Path | None]) -> Iterator[Path]:
     for folder in package_folders("quadrants"):
         yield folder / "_lib" / "runtime_rocm70"
+    if extracted := files(DEVICE_LIBRARY):
+        yield extracted
     for root in (os.environ.get("ROCM_PATH"), "/opt/rocm"):
         if root:
             yield Path(root, "amdgcn", "bitcode")

@@ -1,9 +1,9 @@
-"""Extracts AMD's HIP headers and clang's HIP wrappers from wheels on PyPI into parity's cache.
+"""Extracts AMD's HIP headers, clang's HIP wrappers and AMD's device libraries from wheels into parity's cache.
 
-No wheel consists of the headers alone. They are a few MB of larger wheels that could conflict with installed packages
-(``triton``). Therefore pip downloads these wheels to a scratch folder, pinned by SHA-256, and only the headers are
-extracted. The user's pip configuration (index, proxy, offline) applies. Headers are text, so any platform's wheel will
-do.
+No wheel consists of these files alone. They are a few MB of larger wheels, which take 100 MB and more when installed or
+could conflict with installed packages (``triton``). Therefore pip downloads these wheels to a scratch folder, pinned by
+SHA-256, and only these files are extracted. The user's pip configuration (index, proxy, offline) applies. Headers are
+text and device libraries are bitcode, so any platform's wheel will do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.errors import NotAvailable, ResourceExhausted
@@ -31,10 +31,10 @@ log = logging.getLogger("parity.headers")
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel that contains headers.
+    """A wheel that contains headers or libraries for AMD GPUs.
 
     ``python`` is the version of Python it is built for. ``places`` maps prefixes of file names in the wheel to prefixes
-    below the folder of headers. ``holds`` describes the headers.
+    below the folder of headers. ``holds`` describes the files.
     """
 
     project: str
@@ -42,7 +42,7 @@ class Wheel:
     sha256: str
     mebibytes: int
     python: str
-    places: Mapping[str, str]
+    places: Mapping[str, str] = field(hash=False)
     holds: str
 
     def __str__(self) -> str:
@@ -55,6 +55,16 @@ WHEELS, CURAND = _WHEELS[:2], _WHEELS[2]
 
 HIP 6.2 is the newest version with complete headers in a wheel: triton 3.6 and later omit half, bfloat16 and fp8.
 """
+
+DEVICE_LIBRARY = Wheel(
+    "quadrants",
+    "1.3.3",
+    "bda4869c57818546f3a574318165a423ac2f01c90dda52e9cd948ea14ce1aaf4",
+    39,
+    "3.12",
+    {f"quadrants/_lib/runtime_rocm70/{name}": name for name in ("ocml.bc", "ockl.bc")},
+    "AMD's device libraries",
+)
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64")
 _VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
@@ -91,9 +101,15 @@ def cached_headers() -> HipHeaders | None:
 
 
 @functools.cache
-def curand_headers() -> Path | None:
-    """Return the folder of cuRAND's headers, downloaded if necessary. Warn and return None if that fails."""
-    return _extracted((CURAND,), "%s")
+def optional_files(wheel: Wheel) -> Path | None:
+    """Return the folder of a wheel's files, downloaded if necessary. Warn and return None if that fails."""
+    return _extracted((wheel,), "%s")
+
+
+def cached_files(wheel: Wheel) -> Path | None:
+    """Return the folder of a wheel's files if it is in the cache, without downloading them."""
+    folder = Cache(default_root() / "headers").folder(_key((wheel,)))
+    return folder if folder.is_dir() else None
 
 
 def kept_headers() -> tuple[HipHeaders, ...]:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import BinaryIO
 
 from parity.compare.verdict import Status, Verdict
+from parity.compilers.headers import DEVICE_LIBRARY
 from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Column
 from parity.engine.plan import Plan
 from parity.engine.shards import Share
@@ -101,11 +102,12 @@ def _sources(plan: Plan) -> Iterator[tuple[str, Path]]:
 
 
 def package_versions() -> dict[str, str]:
-    """Return the versions of the installed packages that decide outcomes."""
+    """Return the versions of the packages that decide outcomes: installed, or of which parity extracts a part."""
     found = {}
     for package in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
+    found.setdefault(DEVICE_LIBRARY.project, DEVICE_LIBRARY.version)
     return found
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from parity.compilers import cuda_toolkit, nvcc
 from parity.compilers.diagnostics import Diagnostic, Place, diagnostics, warnings
 from parity.compilers.errors import CompileError
-from parity.compilers.headers import curand_headers
+from parity.compilers.headers import CURAND, optional_files
 from parity.compilers.include import HEADERS, STUBS
 from parity.compilers.nvcc import CudaOutputs, compile_module
 from parity.compilers.targets import Target
@@ -159,7 +159,7 @@ class _CudaStaging:
                 self._place(path), text + staged_files.appended_code(source, host) if path == source.path else text
             )
             originals[self._place(path)] = source.name(path)
-        curand = curand_headers() if any(header.startswith("curand") for header in host.empty_headers) else None
+        curand = optional_files(CURAND) if any(header.startswith("curand") for header in host.empty_headers) else None
         real = (*((curand,) if curand else ()), HIP_ON_CUDA)
         for header in host.empty_headers:
             if not any((place / header).is_file() for place in real):

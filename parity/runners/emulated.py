@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from parity.compilers.device_library import device_library
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.compilers.zig import zig
 from parity.emulator.amdgpu import shadow as shadow_runs
@@ -40,8 +39,8 @@ class EmulatedRunner:
     vendor: Vendor = "amd"
 
     def probe(self) -> Probe:
-        """Require the compiler, and the device libraries that AMD code is linked with."""
-        return missing_tool_probe(zig, device_library) or Probe(True)
+        """Require the compiler."""
+        return missing_tool_probe(zig) or Probe(True)
 
     def targets(self) -> tuple[str, ...]:
         return tuple(TARGETS)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from parity.compilers import zig
-from parity.compilers.device_library import device_library
 from parity.compilers.targets import TARGETS
 from parity.errors import NotAvailable
 from parity.hip.library import DEVICE_NAME
@@ -52,7 +51,7 @@ class RocmRunner:
 
     def probe(self) -> Probe:
         """Require hip-python, a GPU with ROCm's driver, and the compiler."""
-        if problem := gpu_problem() or missing_tool_probe(zig.zig, device_library):
+        if problem := gpu_problem() or missing_tool_probe(zig.zig):
             return problem
         if not any(gpu.target in TARGETS for gpu in gpus()):
             names = " ".join(dict.fromkeys(gpu.target for gpu in gpus()))

@@ -187,11 +187,22 @@ def test_doctor_shows_cache_size(parity, monkeypatch, tmp_path):
         (tmp_path / part).mkdir(parents=True)
         (tmp_path / part / "file").write_bytes(bytes(3 << 19))
     (tmp_path / "away").symlink_to("nowhere")
+    (tmp_path / "emulator").mkdir()
+    (tmp_path / "emulator" / "file").write_bytes(bytes(1 << 19))
     facts = {fact["name"]: fact for fact in json.loads(parity("doctor", "--json").out) if fact["group"] == "cache"}
     assert facts["folder"]["found"] == str(tmp_path)
-    assert facts["size"]["found"].startswith("3.0 MiB, at most 5120 MiB") and facts["size"]["ok"]
+    assert facts["size"]["found"].startswith("3.5 MiB, at most 5120 MiB") and facts["size"]["ok"]
+    assert facts["size: emulator"]["found"] == "0.5 MiB, kernels compiled for this processor"
     monkeypatch.setenv("PARITY_CACHE_LIMIT", "much")
     assert 'PARITY_CACHE_LIMIT is "much"' in " ".join(parity("doctor").out.split())
+
+
+def test_doctor_shows_size_of_environment(parity):
+    (found,) = (fact["found"] for fact in json.loads(parity("doctor", "--json").out) if fact["name"] == "environment")
+    total, parts = re.fullmatch(r"(\d+) MiB in \S+: (.*)", found).groups()
+    sizes = {name: int(size) for name, size in (part.split() for part in parts.split(", "))}
+    assert {"numpy", "ziglang"} <= sizes.keys()
+    assert list(sizes.values()) == sorted(sizes.values(), reverse=True) and sum(sizes.values()) <= int(total) + 1
 
 
 def test_doctor_shows_install_commands(parity, monkeypatch):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -129,14 +130,16 @@ def without(monkeypatch, package):
 
 def test_missing_device_library_names_wheel(monkeypatch):
     without(monkeypatch, "quadrants")
-    folders = list(device_library._library_folders())
-    monkeypatch.setattr(device_library, "_library_folders", lambda: iter(f / "absent" for f in folders))
+    monkeypatch.setattr(device_library, "optional_files", lambda wheel: None)
+    folders = list(device_library._library_folders(device_library.optional_files))
+    monkeypatch.setattr(device_library, "_library_folders", lambda files: iter(f / "absent" for f in folders))
     with pytest.raises(MissingTool, match=r"ocml\.bc.*quadrants.*python -m pip install quadrants"):
         device_library.device_library()
 
 
 def test_device_library_without_wheel_comes_from_rocm(monkeypatch, tmp_path):
     without(monkeypatch, "quadrants")
+    monkeypatch.setattr(device_library, "optional_files", lambda wheel: None)
     folder = tmp_path / "amdgcn" / "bitcode"
     folder.mkdir(parents=True)
     (folder / "ocml.bc").write_text("")
@@ -151,6 +154,19 @@ def test_missing_compiler_names_wheel(monkeypatch):
     without(monkeypatch, "ziglang")
     with pytest.raises(MissingTool, match=r"ziglang.*python -m pip install 'ziglang==0\.17\.\*'"):
         clang_version.fingerprint(target("gfx1100"))
+
+
+def test_device_library_without_package_is_extracted_from_wheel(monkeypatch, tmp_path):
+    installed = device_library.library_files()
+    without(monkeypatch, "quadrants")
+    (tmp_path / "ocml.bc").write_text("")
+    wheels = []
+    monkeypatch.setattr(device_library, "optional_files", lambda wheel: wheels.append(wheel) or tmp_path)
+    assert device_library.device_library() == tmp_path
+    assert [each.project for each in wheels] == ["quadrants"]
+    assert {Path(place).name for place in wheels[0].places} == {file.name for file in installed}
+    monkeypatch.setattr(device_library, "cached_files", lambda wheel: None)
+    assert device_library.present_library() is None
 
 
 def test_device_library_is_found_without_import():

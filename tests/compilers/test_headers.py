@@ -1,6 +1,5 @@
 """AMD's and cuRAND's headers from wheels: download, verification, extraction and fallback."""
 
-import dataclasses
 import hashlib
 import logging
 import zipfile
@@ -93,15 +92,14 @@ def test_wheels_have_pinned_versions_and_digests():
     assert all(len(wheel.sha256) == 64 and wheel.version in str(wheel) for wheel in headers.WHEELS)
 
 
-def test_curand_headers_are_extracted_once(index, tmp_path, monkeypatch):
+def test_files_of_wheel_are_extracted_once(index, tmp_path, monkeypatch):
     holds = {"big/include/hip/sub/": ""}
-    monkeypatch.setattr(
-        headers, "CURAND", dataclasses.replace(headers.WHEELS[0], places=holds, holds="cuRAND's headers")
-    )
-    headers.curand_headers.cache_clear()
-    folder = headers.curand_headers()
-    headers.curand_headers.cache_clear()
+    wheel = Wheel(**{**vars(headers.WHEELS[0]), "places": holds})
+    headers.optional_files.cache_clear()
+    assert headers.cached_files(wheel) is None
+    folder = headers.optional_files(wheel)
+    headers.optional_files.cache_clear()
     assert folder is not None and (folder / "a.h").read_text() == "// a"
     index.unlink()
-    assert headers.curand_headers() == folder
-    headers.curand_headers.cache_clear()
+    assert headers.optional_files(wheel) == headers.cached_files(wheel) == folder
+    headers.optional_files.cache_clear()
