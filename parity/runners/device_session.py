@@ -72,7 +72,8 @@ class DeviceSession:
             undefined, reached = stats.undefined, executor.take_reached(request)
         except KernelFault as error:
             fault, undefined = Fault(error.kind, str(error)), error.undefined
-            reached = executor.take_reached(request)
+            if not isinstance(error, UnsupportedFeature):  # the kernel may not be translated
+                reached = executor.take_reached(request)
         except UnknownInstruction as error:
             fault = Fault("unknown instruction", str(error))
         except MissingKernel as error:
