@@ -8,8 +8,9 @@ The Python interface for notebooks and other programs. Only the names in this mo
 
 ``Run`` is a selection of kernels and targets, ``Settings`` are the settings of its execution, ``find_suite`` finds the
 suite of a project. ``Run.build`` compiles; ``execute`` runs the cases, ``measure`` and ``record`` take the built run.
-``replay`` judges a recording, ``load`` reads the results of ``parity run``, ``differences`` lists the changes between
-two results, and ``explain`` describes a case. ``Inspection`` reports the resources that kernels use on each target.
+``capture`` records the kernel launches of this process on an NVIDIA GPU. ``replay`` judges a recording, ``load`` reads
+the results of ``parity run``, ``differences`` lists the changes between two results, and ``explain`` describes a case.
+``Inspection`` reports the resources that kernels use on each target.
 Each name is imported on first use.
 """
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from parity.application.recording import Recorded, record
     from parity.application.run import Prepared, Results, Run, Settings, replay
     from parity.application.stored_results import Stored, load
+    from parity.captures.injection import capture
     from parity.report.changes import Difference, differences
     from parity.suite.loading import Suite, find_suite
 
@@ -43,6 +45,7 @@ __all__ = [
     "Stored",
     "Suite",
     "__version__",
+    "capture",
     "differences",
     "explain",
     "find_suite",

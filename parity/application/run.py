@@ -392,6 +392,8 @@ class Results(CaseQueries):
     @property
     def undeclared(self) -> dict[str, tuple[str, ...]]:
         """The kernels without an op in built modules; if everything is selected, also the kernels of other files."""
+        if self.run.suite.capture:
+            return {}
         built: dict[str, list[CodeObject]] = {}
         for (module, _), code in self.plan.code.items():
             built.setdefault(module, []).append(code)

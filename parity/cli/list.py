@@ -7,10 +7,14 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
+from parity.captures.file import Capture, read_capture
+from parity.cli.capture import skipped_lines
 from parity.cli.shared.inputs import select
 from parity.cli.shared.terminal import output
 from parity.engine.plan import Plan, make_tasks
 from parity.errors import pluralize
+from parity.model.code_object import source_name
+from parity.model.launch import Grid
 from parity.op import Entry
 from parity.report.tables import Cell, coloured
 from parity.suite.loading import Suite
@@ -18,6 +22,9 @@ from parity.suite.selection import Selection
 
 
 def main(arguments: argparse.Namespace) -> int:
+    if arguments.captured:
+        _print_launches(read_capture(arguments.captured))
+        return 0
     suite, selection = select(arguments)
     if arguments.cases:
         _print_cases(suite, selection, arguments.examples, arguments.seed)
@@ -31,6 +38,35 @@ def main(arguments: argparse.Namespace) -> int:
     counts = {"module": modules, "op": ops, "kernel": kernels}
     console.print("\n" + ", ".join(pluralize(len(found), noun) for noun, found in counts.items()))
     return 0
+
+
+def _print_launches(capture: Capture) -> None:
+    """Print a line for each launch of a capture. Needs neither the project nor a compiler."""
+    rows: list[list[Cell]] = []
+    for each in capture.launches:
+        size = sum(part.size for part in each.allocations)
+        kept = f" of {size / 1024:,.0f}" if size != each.nbytes else ""
+        memory = f"{each.nbytes / 1024:,.0f}{kept} KiB in {pluralize(len(each.allocations), 'allocation')}"
+        rows.append(
+            [
+                str(each.number),
+                Text(source_name(each.kernel), "bold"),
+                str(Grid(each.grid, each.block, each.shared)),
+                pluralize(len(each.parameters), "argument"),
+                memory,
+                pluralize(len(each.variables), "variable") if each.variables else "",
+                Text((*each.frames, "")[0], "dim"),
+            ]
+        )
+    console = output()
+    console.print(coloured((), rows, right=(0,)))
+    console.print()
+    for process in capture.processes:
+        console.print(f"{process.program}: {process.device}, sm_{''.join(map(str, process.compute))}")
+    kernels = {each.kernel for each in capture.launches}
+    console.print(f"{pluralize(len(kernels), 'kernel')}, {len(capture.launches)} launches")
+    for line in skipped_lines(capture):
+        console.print(line, style="yellow")
 
 
 def _table(entries: Iterable[Entry]) -> Text:

@@ -49,6 +49,7 @@ from parity.errors import UsageError, pluralize
 from parity.report.document import document
 from parity.report.folder import REPORTS, output_folder, remove_files
 from parity.runners import available
+from parity.suite.options import DEFAULT_RUNNER
 
 if TYPE_CHECKING:
     from parity.cluster.connection import Cluster
@@ -100,8 +101,12 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earli
         arguments.output, matrix, records, reproduction, run.suite, lambda: _history(arguments, results)
     )
     line = _build_line(results.built) if results.built else ""
-    mistakes = (*run.suite.problems, *run.known.mistakes)
-    result = outcome(matrix, mistakes, run.columns.problems, results.stopped, unwritten, arguments.strict)
+    mistakes, problems = run.known.mistakes, run.columns.problems
+    if not run.suite.capture:
+        mistakes = (*run.suite.problems, *mistakes)
+    elif not arguments.selectors:  # launches of kernels that the project does not define
+        problems = (*problems, *run.suite.problems)
+    result = outcome(matrix, mistakes, problems, results.stopped, unwritten, arguments.strict)
     print_results(arguments, run.suite, matrix, records, reproduction, result, line)
     annotate_github(arguments, run.suite, matrix, records, reproduction)
     if unwritten is None:
@@ -128,7 +133,10 @@ def _run(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earlie
         arguments.examples, arguments.seed, arguments.checked, arguments.jobs, as_usual=arguments.launches is None
     )
     find = cluster.available if cluster else available
-    runners = arguments.runner or default_runners(suite.entries_in(selection), arguments.target, find)
+    if suite.capture and cluster:
+        raise UsageError("--captured runs on this machine; leave out --cluster")
+    captured = [DEFAULT_RUNNER] if suite.capture else []  # CUDA's values are in the capture
+    runners = arguments.runner or captured or default_runners(suite.entries_in(selection), arguments.target, find)
     chosen = select_columns(runners, arguments.target, find)
     return apply_shard(arguments, Run(suite, selection, chosen, settings, cluster=cluster), earlier.costs)
 

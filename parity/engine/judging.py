@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -113,7 +114,7 @@ def judge(
         call,
         vendor,
         None if call.sample else _expectation(call, ExecutableCode(session, code), oracle, baseline),
-        oracle.name if oracle and baseline else "",
+        call.observed.device if call.observed else oracle.name if oracle and baseline else "",
     )
     outcome = session.execute(code, launch, call.buffers)
     verdict, expected, seen = judging.verdict(outcome)
@@ -193,14 +194,15 @@ def _expectation(
     """Return how to compute the expected outputs; None if there is neither a reference nor a baseline."""
     if call.references:
         return lambda got: call.references()  # type: ignore[misc]
-    if baseline is None or oracle is None:
+    outputs = call.observed.outputs if call.observed else baseline.outputs if baseline and oracle else None
+    if outputs is None:
         return None
     theirs = (
         ExecutableCode(oracle.session, oracle.code)
-        if oracle.code and not isinstance(oracle.session, OpSession)
+        if oracle and oracle.code and not isinstance(oracle.session, OpSession)
         else None
     )
-    return CudaOracle(call, baseline.outputs, mine, theirs).expected
+    return CudaOracle(call, outputs, mine, theirs).expected
 
 
 def _outputs(call: Call, outcome: Outcome) -> dict[str, Array]:
@@ -301,6 +303,8 @@ class _Judging:
         """Return the verdict on an outcome, the expectation that the outputs were compared with (None: not compared),
         and the call with the elements that the outcome has.
         """
+        if unknown := _not_captured(self.call, outcome.fault):
+            return unknown, None, self.call
         if outcome.fault:
             return fault_verdict(outcome.fault), None, self.call
         call = _seen(self.call, outcome)
@@ -332,6 +336,25 @@ def _placed(verdict: Verdict, whole: Call, outcome: Outcome) -> Verdict:
     coordinates = tuple(int(each) for each in np.unravel_index(number, whole.layout.shape))
     first = replace(verdict.first, coordinates=coordinates)
     return replace(verdict, first=first, pattern="", picture=(), shape=())
+
+
+_LACKING = ("not emulated", "unknown instruction")
+"""Kinds of faults that show a limit of the emulator."""
+
+_LARGE = 1 << 18
+"""Threads from which a captured launch may exceed the emulator's limits without being wrong."""
+
+
+def _not_captured(call: Call, fault: Fault | None) -> Verdict | None:
+    """Return the "not judged" verdict if the capture or the emulator, and not the kernel, may cause a fault."""
+    if call.observed is None or fault is None:
+        return None
+    threads = max(math.prod((*each.grid, *each.block)) for each in call.launch.sequence)
+    if fault.kind in _LACKING or (fault.kind == "timeout" and threads >= _LARGE):
+        return Verdict(Status.NOT_JUDGED, "not emulated", detail=fault.message)
+    if call.observed.missing:
+        return Verdict(Status.NOT_JUDGED, "not captured", detail=f"{call.observed.missing}: {fault.message}")
+    return None
 
 
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:

@@ -21,6 +21,9 @@ from parity.suite.selection import Selection
 SECONDS = 60.0
 """Time limit for one case in seconds."""
 
+CAPTURED_SECONDS = 600.0
+"""Time limit for one captured launch, which may be larger than any case."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -42,6 +45,7 @@ class Plan:
         specs: Replaces the spec of a column's runner where its file lies at another path.
         files: Names of the case files that declare the ops of the tasks; empty if unknown.
         imported: The files that the case files import and read.
+        captured: The suite itself, if its cases are the launches of a capture. It holds no functions.
     """
 
     kernels: Path
@@ -59,6 +63,7 @@ class Plan:
     specs: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     imported: tuple[Path, ...] = ()
+    captured: Suite | None = None
 
     @classmethod
     def of(
@@ -85,6 +90,8 @@ class Plan:
             sides=suite.sides,
             launches=suite.launches,
             imported=suite.imported,
+            captured=suite if suite.capture else None,
+            seconds=CAPTURED_SECONDS if suite.capture else SECONDS,
             allow_vacuous=suite.allow_vacuous,
             files=tuple({suite.case_files[task.op].name: None for task in tasks}) if suite.case_files else (),
         )
@@ -95,6 +102,8 @@ class Plan:
         Raises:
             UsageError: A folder has become unusable.
         """
+        if self.captured:
+            return self.captured
         found = load_suite(self.kernels, self.cases, sides=self.sides, only=self.files)
         if (
             self.files and not {task.op for task in self.tasks} <= found.ops.keys()

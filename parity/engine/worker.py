@@ -154,7 +154,7 @@ class Worker:
                 each = replace(each, verdict=replace(each.verdict, vacuous=sensitivity.vacuous))
             record = self._mark(make_record(entry, column, each, title, against.get(column)))
             # After a lost device, each attempt would take seconds.
-            if task.shrink and record.failed and column.live and not each.lost and not call.sample:
+            if task.shrink and record.failed and column.live and not each.lost and not (call.sample or call.observed):
                 record = self._with_minimal(entry, task, column, record, each, progress.minimal)
             records[column].append(record)
             if record.failed and task.cases is None and hangs_repeatedly(records[column]):
@@ -194,6 +194,9 @@ class Worker:
         If the op has no reference, the first CUDA column with a result is the oracle for the other columns. Devices
         come before emulators.
         """
+        if call.observed:  # CUDA's code, if it runs here, only shows how much its roundings can change the results
+            theirs = next((column for column in _cuda_columns(columns) if column.built), None)
+            return {c: self._checked(entry, c, case, call, first.get(c, False), theirs) for c in columns}
         if call.references:
             return {c: self._checked(entry, c, case, call, first.get(c, False)) for c in columns}
         found: dict[Column, CheckedCase] = {}

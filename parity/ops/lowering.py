@@ -27,6 +27,19 @@ from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.sort import InOrder
 
 
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """What a launch did on an NVIDIA GPU: its outputs in logical shape, and the ``device``.
+
+    ``missing`` says which memory of the launch is unknown, so that accesses to other memory are not faults; empty if
+    all memory is known.
+    """
+
+    outputs: Mapping[str, Array]
+    device: str = ""
+    missing: str = ""
+
+
 @dataclass(frozen=True)
 class Call:
     """A case lowered to launches, buffers and expected values.
@@ -40,6 +53,7 @@ class Call:
         references: computes the expected values of each output; None if the op has no reference.
         refer: computes the expected values for other inputs.
         sample: of a sparse case, returns the call that has only these elements of the output.
+        observed: CUDA's results for exactly this launch, which judge it if there is no reference.
     """
 
     launch: Launch
@@ -50,6 +64,7 @@ class Call:
     references: Callable[[], Mapping[str, Expected]] | None
     refer: Callable[[Mapping[str, Array]], Mapping[str, Expected]] | None = None
     sample: Callable[[Array], Call] | None = None
+    observed: Observed | None = None
 
     @property
     def output(self) -> str:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from parity.application.loaded_run import LoadedRun
 from parity.application.merging import measured_costs
 from parity.application.run import Run
-from parity.cli.shared.terminal import warn
+from parity.captures.suite import captured_suite, select_launches
+from parity.cli.shared.terminal import run_progress, warn
+from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.engine.case_records import CaseRecord
 from parity.engine.shards import Shard
 from parity.errors import NotAvailable, UsageError
@@ -21,7 +23,7 @@ from parity.model.dtypes import dtype
 from parity.op import Entry
 from parity.suite.loading import Suite, find_suite
 from parity.suite.selection import Selection
-from parity.suite.settings import SHIPPED
+from parity.suite.settings import SHIPPED, find_project
 
 if TYPE_CHECKING:
     from parity.cluster.connection import Cluster
@@ -32,6 +34,8 @@ def load_suite(arguments: argparse.Namespace) -> Suite:
 
     Prints the parts of the suite that cannot be used, and stores them in ``arguments.problems`` for the exit code.
     """
+    if captured := getattr(arguments, "captured", None):
+        return _captured_suite(captured, arguments)
     suite = find_suite(
         kernels=arguments.kernels_dir,
         cases=arguments.cases_dir,
@@ -55,7 +59,23 @@ def select(arguments: argparse.Namespace) -> tuple[Suite, Selection]:
     for name in arguments.dtype:
         dtype(name)
     suite = load_suite(arguments)
-    return suite, suite.select(arguments.selectors, arguments.dtype)
+    selection = suite.select(arguments.selectors, arguments.dtype)
+    return suite, select_launches(suite, selection) if suite.capture else selection
+
+
+def _captured_suite(path: Path, arguments: argparse.Namespace) -> Suite:
+    """Return the suite of a capture, for the targets that the options name."""
+    project = find_project(
+        None, arguments.kernels_dir, arguments.cases_dir, getattr(arguments, "known_issues", None), arguments.hip_dir
+    )
+    targets = [name for name in arguments.target if name in TARGETS] or list(DEFAULT_TARGETS)
+    with run_progress() as (_, note):
+        suite = captured_suite(
+            path, project, targets, jobs=arguments.jobs, done=lambda built: note(f"{built.module} {built.target}")
+        )
+    arguments.problems = suite.problems
+    warn(suite.problems)
+    return suite
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ GROUPS = {
     "Debug": ("explain", "reproduce", "coverage"),
     "Measure": ("bench", "mutate", "footprint"),
     "Results": ("report", "compare", "merge"),
-    "Devices and scale": ("record", "exec", "worker"),
+    "Devices and scale": ("record", "capture", "exec", "worker"),
     "Shell": ("completion",),
 }
 """The commands in the order of ``parity --help``. The module ``parity.cli.<command>`` implements each one."""
