@@ -157,9 +157,9 @@ def _compile_amd(source: Source, job: Job, folder: Path) -> None:
 
     def compile_it(unit: Unit) -> None:
         job.attempts.begin()
-        (installed.compile if installed else clang.compile_listing)(unit, listing, target)
+        clang.compile_listing(unit, listing, target, installed)
         try:
-            (installed.assemble if installed else assembler.assemble)(listing, hsaco, target)
+            clang.assemble(listing, hsaco, target, installed)
         except CompileError as error:
             raise assembler.assembly_error(error, unit, listing, target) from None
 

@@ -1,7 +1,7 @@
 """Recompiles a few kernels of a module's AMD source, each time with a different edit of a file.
 
 Translation and the removal of host code happen once. A recompilation takes a second or two, because all other kernels
-are removed before clang optimizes the code (``clang.compile_kernels``). An installed ROCm compiles the whole module.
+are removed before clang optimizes the code (``clang.compile_kernels``).
 """
 
 from __future__ import annotations
@@ -62,9 +62,8 @@ def stage(suite: Suite, module: str, name: str, folder: Path) -> Stage | None:
     if source is None:
         return None
     installed = rocm.chosen(t)
-    compile_ = installed.compile if installed else clang.compile_intermediate
     output, root = folder / "whole", folder / "hip"
-    unit = compile_as_hip(lambda unit: compile_(unit, output, t), source, t, root).unit
+    unit = compile_as_hip(lambda unit: clang.compile_intermediate(unit, output, t, installed), source, t, root).unit
     output.unlink(missing_ok=True)
 
     def relative(path: Path) -> Path:
@@ -83,7 +82,7 @@ def recompiled(
 
     Args:
         stage: The module.
-        kernels: Symbols of the kernels. An installed ROCm compiles all kernels regardless.
+        kernels: Symbols of the kernels.
         edit: The name of a user's file, and the text that replaces its content.
         precompiled: Whether headers are precompiled. Otherwise compilation takes a second longer, and the cache does
             not grow.
@@ -107,12 +106,9 @@ def recompiled(
             forced=tuple(each if isinstance(each, str) else root / each for each in stage.unit.forced),
         )
         try:
-            if installed := rocm.chosen(t):
-                installed.compile(unit, listing, t)
-            else:
-                whole = Path(name, "module.ll")
-                clang.compile_intermediate(unit, whole, t, precompiled=precompiled)
-                clang.compile_kernels(whole.read_text(), kernels, listing, t, unit.flags)
+            whole, installed = Path(name, "module.ll"), rocm.chosen(t)
+            clang.compile_intermediate(unit, whole, t, installed, precompiled=precompiled)
+            clang.compile_kernels(whole.read_text(), kernels, listing, t, unit.flags, installed)
         except CompileError as error:
             raise PortError(error.module, error.target, error.log, error.files) from None
         return listing.read_text()

@@ -1,7 +1,4 @@
-"""Assembles and links AMD listings into code objects.
-
-zig cannot link HIP code itself, so the assembler and ``ld.lld`` are called separately.
-"""
+"""Errors of the assembler and the linker, and defects of listings."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from parity.compilers import zig
-from parity.compilers.clang_flags import CODE_OBJECT_FLAGS
 from parity.compilers.errors import CompileError, undefined_error
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
@@ -31,28 +26,8 @@ _LINE_TABLE = re.compile(r"^\t\.loc\t[^;]*; ([^@]*):(\d+):(\d+)")
 """Matches a line of a listing that states the file, line and column of the following instructions."""
 
 
-def assemble(listing: Path, output: Path, target: Target) -> None:
-    """Make the loadable HSACO ``output`` of a listing, in 25 ms.
-
-    Raises:
-        CompileError: the assembler or the linker refused it. ``assembly_error`` finds the place in the source.
-    """
-    object_file = output.with_suffix(".o")
-    assembler = ("clang", "-x", "assembler", *CODE_OBJECT_FLAGS, f"-mcpu={target.name}", *wavefront_option(listing))
-    steps: tuple[tuple[str | Path, ...], ...] = (
-        (*assembler, "-c", listing, "-o", object_file),
-        ("ld.lld", "-shared", object_file, "-o", output),
-    )
-    for step in steps:
-        result = zig.run(step)
-        if result.returncode:
-            log = undefined_functions(result.stderr) or f"{step[0]}: {result.stderr}"
-            raise CompileError(listing.stem, target.name, log)
-    object_file.unlink()
-
-
 def assembly_error(error: CompileError, unit: Unit, listing: Path, target: Target) -> CompileError:
-    """Return an error of ``assemble`` at its place in the source, if inline assembly or a variable caused it."""
+    """Return an error of ``clang.assemble`` at its place in the source, if inline assembly or a variable caused it."""
     lines = listing.read_text().splitlines()
     log = [
         undefined_error(unit.location(unqualified(match["variable"])), match["name"])

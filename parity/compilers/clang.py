@@ -1,7 +1,7 @@
-"""Compiles HIP for AMD targets with clang from the ``ziglang`` wheel.
+"""Compiles HIP for AMD targets with clang: of an installed ROCm (``rocm.py``), or of the ``ziglang`` wheel.
 
-ROCm's device libraries and AMD's headers are extracted from further wheels (``headers.py``). Without AMD's headers,
-parity's reimplementation (``include/fallback``) replaces them, with a warning.
+With the wheel, ROCm's device libraries and AMD's headers are extracted from further wheels (``headers.py``). Without AMD's
+headers, parity's reimplementation (``include/fallback``) replaces them, with a warning.
 """
 
 from __future__ import annotations
@@ -15,15 +15,22 @@ from pathlib import Path
 
 from parity.compilers import zig
 from parity.compilers.accesses import DUMPED, annotated
-from parity.compilers.assembler import lost_instructions, undefined_functions
+from parity.compilers.assembler import lost_instructions, undefined_functions, wavefront_option
 from parity.compilers.bitcode import undefined_functions as undefined_in_bitcode
-from parity.compilers.clang_flags import HIP_FLAGS, INTERMEDIATE_FLAGS, header_options, intermediate_command
+from parity.compilers.clang_flags import (
+    CODE_OBJECT_FLAGS,
+    HIP_FLAGS,
+    INTERMEDIATE_FLAGS,
+    header_options,
+    intermediate_command,
+)
 from parity.compilers.dependencies import missing_headers, rule_options, rule_path
 from parity.compilers.device_library import link_options
 from parity.compilers.errors import CompileError
 from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.compilers.precompiled_headers import include_options
 from parity.compilers.refusals import refused_calls
+from parity.compilers.rocm import InstalledRocm
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 
@@ -39,33 +46,38 @@ _STOP = Path(__file__).with_name("expanded_trap.s").read_text(encoding="utf-8")
 """The instructions after a trap for gfx11: they report it to the runtime and stop the wavefront."""
 
 
-def compile_listing(unit: Unit, output: Path, target: Target) -> None:
+def compile_listing(unit: Unit, output: Path, target: Target, rocm: InstalledRocm | None = None) -> None:
     """Compile a source to the assembly listing ``output``, next to a rule with the headers that it read.
+
+    ``rocm`` selects an installed ROCm; without it, the wheels' compiler is used.
 
     Raises:
         CompileError: the source does not compile.
         MissingTool: the compiler or the device libraries are not installed.
     """
-    linked, constants = link_options(target, output, unit.flags)
-    front = [*_front_command(target, unit), *linked]
+    linked, constants = link_options(target, output, unit.flags) if not rocm else ([], None)
+    front = [*_front_command(target, unit, rocm), *linked]
     optimized = output.with_suffix(".optimized.bc")
     command = [*front, *INTERMEDIATE_FLAGS, *rule_options(rule_path(output)), "-emit-llvm", "-c"]
-    result = zig.run([*command, unit.main.name, "-o", optimized.resolve()], cwd=unit.main.parent)
-    refused, undefined = ("", "") if result.returncode else _unresolved_calls(optimized, target, unit.flags)
+    result = _run(rocm, [*command, unit.main.name, "-o", optimized.resolve()], unit.main.parent)
+    refused, undefined = ("", "") if result.returncode else _unresolved_calls(optimized, target, unit.flags, rocm)
     if refused or undefined:
         optimized.unlink()
-    elif not result.returncode and (result := _generate(optimized, output, target, unit.flags)).returncode:
+    elif not result.returncode and (result := _generate(optimized, output, target, unit.flags, rocm)).returncode:
         # Compile again in one step, for a message with the place in the source.
-        again = zig.run([*front, "-S", unit.main.name, "-o", output.resolve()], cwd=unit.main.parent)
+        again = _run(rocm, [*front, "-S", unit.main.name, "-o", output.resolve()], unit.main.parent)
         result = again if again.returncode else result
-    constants.unlink()
+    if constants:
+        constants.unlink()
     if undefined:
         raise CompileError(output.stem, target.name, undefined)
     if refused or result.returncode:
         raise unit.error(target, refused or result.stderr, result.returncode or 1)
 
 
-def compile_intermediate(unit: Unit, output: Path, target: Target, *, precompiled: bool = True) -> None:
+def compile_intermediate(
+    unit: Unit, output: Path, target: Target, rocm: InstalledRocm | None = None, *, precompiled: bool = True
+) -> None:
     """Compile a source to unoptimized LLVM IR.
 
     With ``precompiled=False``, nothing is stored in the cache.
@@ -74,14 +86,19 @@ def compile_intermediate(unit: Unit, output: Path, target: Target, *, precompile
         CompileError, MissingTool: as ``compile_listing``.
     """
     options = (*INTERMEDIATE_FLAGS, "-Xclang", "-disable-llvm-passes", "-emit-llvm")
-    front = _front_command(target, unit, precompiled=precompiled)
-    result = zig.run([*front, *options, "-S", unit.main.name, "-o", output.resolve()], cwd=unit.main.parent)
+    front = _front_command(target, unit, rocm, precompiled=precompiled)
+    result = _run(rocm, [*front, *options, "-S", unit.main.name, "-o", output.resolve()], unit.main.parent)
     if result.returncode:
         raise unit.error(target, result.stderr, result.returncode)
 
 
 def compile_kernels(
-    intermediate: str, kernels: Collection[str], output: Path, target: Target, flags: Sequence[str] = ()
+    intermediate: str,
+    kernels: Collection[str],
+    output: Path,
+    target: Target,
+    flags: Sequence[str] = (),
+    rocm: InstalledRocm | None = None,
 ) -> None:
     """Compile only these kernels of the output of ``compile_intermediate`` to the listing ``output``.
 
@@ -93,33 +110,68 @@ def compile_kernels(
     """
     alone = output.with_suffix(".ll")
     alone.write_text(_KERNEL.sub(lambda found: found[0] if found[1].strip('"') in kernels else "", intermediate))
-    linked, constants = link_options(target, output, flags)
+    linked, constants = link_options(target, output, flags) if not rocm else ([], None)
     optimized = output.with_suffix(".optimized.bc")
     passes = ("-mllvm", "-amdgpu-internalize-symbols", *linked, "-emit-llvm", "-c")
-    result = zig.run([*intermediate_command(target, flags), *passes, alone.resolve(), "-o", optimized.resolve()])
+    result = _run(rocm, [*intermediate_command(target, flags), *passes, alone.resolve(), "-o", optimized.resolve()])
     if not result.returncode:
-        result = _generate(optimized, output, target, flags)
-    constants.unlink()
+        result = _generate(optimized, output, target, flags, rocm)
+    if constants:
+        constants.unlink()
     alone.unlink()
     if result.returncode:
         raise CompileError(output.stem, target.name, result.stderr)
 
 
-def headers_missed(unit: Unit, target: Target) -> tuple[str, ...]:
+def headers_missed(unit: Unit, target: Target, rocm: InstalledRocm | None = None) -> tuple[str, ...]:
     """Return all headers that a file includes and that do not exist, see ``missing_headers``."""
-    front = [*_front_command(target, unit, precompiled=False)]
-    return missing_headers(lambda *scan: zig.run([*front, *scan], cwd=unit.main.parent), unit.main)
+    front = [*_front_command(target, unit, rocm, precompiled=False)]
+    return missing_headers(lambda *scan: _run(rocm, [*front, *scan], unit.main.parent), unit.main)
 
 
-def _front_command(target: Target, unit: Unit, *, precompiled: bool = True) -> Iterator[str | Path]:
+def assemble(listing: Path, output: Path, target: Target, rocm: InstalledRocm | None = None) -> None:
+    """Make the loadable HSACO ``output`` of a listing, in 25 ms.
+
+    Raises:
+        CompileError: the assembler or the linker refused it. ``assembly_error`` finds the place in the source.
+    """
+    object_file = output.with_suffix(".o")
+    assembler = ("clang", "-x", "assembler", *CODE_OBJECT_FLAGS, f"-mcpu={target.name}", *wavefront_option(listing))
+    steps: tuple[tuple[str | Path, ...], ...] = (
+        (*assembler, "-c", listing, "-o", object_file),
+        ("ld.lld", "-shared", object_file, "-o", output),
+    )
+    for step in steps:
+        result = _run(rocm, step)
+        if result.returncode:
+            log = undefined_functions(result.stderr) or f"{step[0]}: {result.stderr}"
+            raise CompileError(listing.stem, target.name, log)
+    object_file.unlink()
+
+
+def _run(
+    rocm: InstalledRocm | None, command: Sequence[str | Path], folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run ``clang`` or ``ld.lld``, the first word of a command, of an installed ROCm or of the wheel."""
+    return rocm.run(command, folder) if rocm else zig.run(command, cwd=folder)
+
+
+def _front_command(
+    target: Target, unit: Unit, rocm: InstalledRocm | None = None, *, precompiled: bool = True
+) -> Iterator[str | Path]:
     """Yield the command that compiles a HIP file, without its input and output."""
+    if rocm:
+        yield from rocm.front_command(target, unit)
+        return
     yield from ("clang", *HIP_FLAGS, f"--offload-arch={target.name}", *unit.flags)
     yield from (part for folder in unit.include for part in ("-I", folder))
     yield from header_options(target, unit.flags)
     yield from include_options(target, unit, precompiled=precompiled)
 
 
-def _unresolved_calls(optimized: Path, target: Target, flags: Sequence[str]) -> tuple[str, str]:
+def _unresolved_calls(
+    optimized: Path, target: Target, flags: Sequence[str], rocm: InstalledRocm | None
+) -> tuple[str, str]:
     """Return errors for calls of functions that optimized code does not define.
 
     The first text has clang's errors for calls that it refuses. The second has the linker's errors for undefined
@@ -130,20 +182,22 @@ def _unresolved_calls(optimized: Path, target: Target, flags: Sequence[str]) -> 
         return "", ""
     command = [*intermediate_command(target, flags), "-Xclang", "-disable-llvm-passes", optimized.resolve()]
     text = optimized.with_suffix(".ll").resolve()
-    zig.run([*command, "-S", "-emit-llvm", "-o", text])
+    _run(rocm, [*command, "-S", "-emit-llvm", "-o", text])
     refused = refused_calls(text.read_text(), _FOREIGN) if text.is_file() else ()
     text.unlink(missing_ok=True)
     if refused:
         return "\n".join(refused), ""
     made, linked = optimized.with_suffix(".o").resolve(), optimized.with_suffix(".so").resolve()
-    result = zig.run([*command, "-O0", "-c", "-o", made])
-    result = result if result.returncode else zig.run(["ld.lld", "-shared", made, "-o", linked])
+    result = _run(rocm, [*command, "-O0", "-c", "-o", made])
+    result = result if result.returncode else _run(rocm, ["ld.lld", "-shared", made, "-o", linked])
     for file in (made, linked):
         file.unlink(missing_ok=True)
     return "", undefined_functions(result.stderr)
 
 
-def _generate(optimized: Path, output: Path, target: Target, flags: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _generate(
+    optimized: Path, output: Path, target: Target, flags: Sequence[str], rocm: InstalledRocm | None
+) -> subprocess.CompletedProcess[str]:
     """Write the listing ``output`` of optimized code, which is deleted.
 
     Two compilers run in parallel: one writes the listing, and the second dumps the memory operands, which a listing
@@ -152,8 +206,8 @@ def _generate(optimized: Path, output: Path, target: Target, flags: Sequence[str
     dump = output.with_suffix(".mir")
     command = [*intermediate_command(target, flags), "-Xclang", "-disable-llvm-passes", "-S", optimized.resolve()]
     with ThreadPoolExecutor(1) as pool:
-        dumping = pool.submit(zig.run, [*command, *DUMPED, "-o", dump.resolve()])
-        result = zig.run([*command, "-o", output.resolve()])
+        dumping = pool.submit(_run, rocm, [*command, *DUMPED, "-o", dump.resolve()])
+        result = _run(rocm, [*command, "-o", output.resolve()])
     result = result if result.returncode else dumping.result()
     if not result.returncode:
         listing = output.read_text()

@@ -21,9 +21,9 @@ STUBS_AFTER = "-idirafter"
 
 # Where clang 22 expands a trap for gfx11, it leaves pseudo instructions in the following blocks
 # (https://github.com/llvm/llvm-project/pull/174774). clang.py expands traps instead.
-_PLAIN_TRAPS = ("-Xclang", "-target-feature", "-Xclang", "-priv-enabled-trap2-nop-bug")
+PLAIN_TRAPS = ("-Xclang", "-target-feature", "-Xclang", "-priv-enabled-trap2-nop-bug")
 
-HIP_FLAGS = (*flags_for("clang hip"), *_PLAIN_TRAPS)
+HIP_FLAGS = (*flags_for("hip"), *flags_for("clang hip"), *flags_for("since clang 18"), *PLAIN_TRAPS)
 CODE_OBJECT_FLAGS = flags_for("code object")
 
 INTERMEDIATE_FLAGS = ("-fno-discard-value-names",)
@@ -56,7 +56,7 @@ def header_options(target: Target, flags: Sequence[str]) -> Iterator[str | Path]
 def intermediate_command(target: Target, flags: Sequence[str]) -> Iterator[str | Path]:
     """Yield the command that compiles LLVM IR, without its input and output."""
     yield from ("clang", "-x", "ir", *CODE_OBJECT_FLAGS, f"-mcpu={target.name}", "-nogpulib", "-O3")
-    yield from (*_PLAIN_TRAPS, *INTERMEDIATE_FLAGS, "-ffp-contract=fast-honor-pragmas", *_intermediate_flags(flags))
+    yield from (*PLAIN_TRAPS, *INTERMEDIATE_FLAGS, "-ffp-contract=fast-honor-pragmas", *_intermediate_flags(flags))
 
 
 def _intermediate_flags(flags: Sequence[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Compiles for AMD targets with an installed ROCm: hipcc or amdclang++, with its headers and device libraries.
+"""Finds an installed ROCm: hipcc or amdclang++, with its headers and device libraries. ``clang.py`` compiles with it.
 
 ``$PARITY_TOOLCHAIN`` selects the compiler: ``rocm``, ``wheels``, or ``auto`` (the default), which is a ROCm of version
 6 or newer for the targets that it supports, and the wheels otherwise. Older versions lack headers and targets that
@@ -12,13 +12,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers import zig
-from parity.compilers.assembler import lost_instructions, wavefront_option
-from parity.compilers.dependencies import missing_headers, rule_options, rule_path
 from parity.compilers.errors import CompileError
 from parity.compilers.flags import flags_for
 from parity.compilers.headers import HipHeaders, available_headers, hip_version, kept_headers
@@ -37,9 +35,8 @@ OLDEST = (6, 0)
 FRONT_ENDS = ("hipcc", "amdclang++")
 HIPIFIERS = ("hipify-perl", "hipify-clang")
 
-HIP_FLAGS = flags_for("rocm hip")
+HIP_FLAGS = (*flags_for("hip"), *flags_for("rocm hip"))
 _ARGUMENT_NAMES = "-fhip-kernel-arg-name"  # clang 15 and newer
-_ASSEMBLER_FLAGS = ("-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
 _UNKNOWN = re.compile(r"unknown argument:? '([^']+)'")
 _CLANG = re.compile(r'^ *"([^"]+)" "-cc1"', re.MULTILINE)
 _LIBRARY = re.compile(r'"([^"]+/ocml\.bc)"')
@@ -91,67 +88,40 @@ class InstalledRocm:
         headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
         return digest(str(self), str(self.clang), str(library), stamp, " ".join(HIP_FLAGS), target.name, *headers)
 
-    def compile(self, unit: Unit, listing: Path, target: Target) -> None:
-        """Compile a source to an assembly listing, next to a rule with the headers that it read.
+    def run(self, command: Sequence[str | Path], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command that begins with ``hipcc``, ``clang`` or ``ld.lld``, and do not check the exit status."""
+        clang = self.clang or self.compiler
+        program = {"hipcc": self.compiler, "clang": clang}.get(str(command[0]), clang.parent / command[0])
+        # Without HIP_PLATFORM, old versions of hipcc compile for NVIDIA if nvcc is installed.
+        return zig.completed([program, *command[1:]], cwd=folder, env={"HIP_PLATFORM": "amd"})
+
+    def front_command(self, target: Target, unit: Unit) -> Iterator[str | Path]:
+        """Yield the command that compiles a HIP file and links the device libraries, without its input and output.
 
         Raises:
-            CompileError: the source does not compile.
+            CompileError: this ROCm does not support the target.
         """
         if not self.supports(target):
             raise CompileError(unit.main.stem, target.name, f"{self} does not support {target}; use --toolchain wheels")
-        rule = rule_options(rule_path(listing))
-        arguments = (*self._arguments(target, unit), *rule, unit.main.name, "-o", listing.resolve())
-        result = self._run(self.compiler, *arguments, cwd=unit.main.parent)
-        lost = "" if result.returncode else lost_instructions(listing.read_text())
-        if result.returncode or lost:
-            raise unit.error(target, lost or result.stderr, result.returncode)
-
-    def headers_missed(self, unit: Unit, target: Target) -> tuple[str, ...]:
-        """Return all headers that a file includes and that do not exist, see ``missing_headers``."""
-        start = self._arguments(target, unit)
-        return missing_headers(lambda *scan: self._run(self.compiler, *start, *scan, cwd=unit.main.parent), unit.main)
-
-    def _arguments(self, target: Target, unit: Unit) -> tuple[str | Path, ...]:
-        return (
-            *HIP_FLAGS,
-            *self._argument_names,
-            f"--offload-arch={target.name}",
-            *unit.flags,
-            *(part for folder in unit.include for part in ("-I", folder)),
-            *("-isystem", COMPAT),
-            *(part for header in unit.forced for part in ("-include", header)),
-            *("-idirafter", SUPPLEMENT, "-idirafter", STUBS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
-        )
-
-    def assemble(self, listing: Path, output: Path, target: Target) -> None:
-        """Make the loadable HSACO ``output`` of a listing.
-
-        Raises:
-            CompileError: the assembler or the linker refused it.
-        """
-        clang = self.clang or self.compiler
-        result = self._run(
-            clang, *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", *wavefront_option(listing), listing, "-o", output
-        )
-        if result.returncode:
-            raise CompileError(listing.stem, target.name, result.stderr)
+        yield from ("hipcc", *HIP_FLAGS, *self._argument_names, f"--offload-arch={target.name}", *unit.flags)
+        yield from (part for folder in unit.include for part in ("-I", folder))
+        yield from ("-isystem", COMPAT)
+        yield from (part for header in unit.forced for part in ("-include", header))
+        yield from ("-idirafter", SUPPLEMENT, "-idirafter", STUBS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}")
 
     @functools.cached_property
     def _argument_names(self) -> tuple[str, ...]:
         """The option that keeps the names of kernel arguments in the metadata, if the compiler has it."""
-        run = self._run(
-            self.compiler, *HIP_FLAGS, _ARGUMENT_NAMES, f"--offload-arch={DEFAULT_TARGETS[0]}", "-###", EMPTY_SOURCE
+        run = self.run(
+            ["hipcc", *HIP_FLAGS, _ARGUMENT_NAMES, f"--offload-arch={DEFAULT_TARGETS[0]}", "-###", EMPTY_SOURCE]
         )
         return () if _ARGUMENT_NAMES in _UNKNOWN.findall(run.stderr) else (_ARGUMENT_NAMES,)
 
     @functools.cache  # noqa: B019 - the few instances live as long as the process
     def _dry_run(self, target: str) -> subprocess.CompletedProcess[str]:
         """Return the output of ``-###``: the commands of a compilation."""
-        return self._run(self.compiler, *HIP_FLAGS, f"--offload-arch={target}", "-###", EMPTY_SOURCE, "-o", os.devnull)
-
-    def _run(self, program: Path, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        # Without HIP_PLATFORM, old versions of hipcc compile for NVIDIA if nvcc is installed.
-        return zig.completed([program, *arguments], cwd=cwd, env={"HIP_PLATFORM": "amd"})
+        command = (self.compiler, *HIP_FLAGS, f"--offload-arch={target}", "-S", "-###", EMPTY_SOURCE, "-o", os.devnull)
+        return zig.completed(command, env={"HIP_PLATFORM": "amd"})
 
 
 def installed() -> InstalledRocm | None:

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from parity.compilers import assembler, clang, zig
+from parity.compilers import clang, zig
 from parity.compilers.headers import available_headers
 from parity.compilers.targets import target
 from parity.compilers.unit import Unit
@@ -61,7 +61,7 @@ def _code_object(source: Path, given: argparse.Namespace, flags: Sequence[str]) 
         listing = Path(place, f"{source.stem}.s")
         clang.compile_listing(Unit(source, include, forced, tuple(flags)), listing, chosen)
         binary = listing.with_suffix(".hsaco")
-        assembler.assemble(listing, binary, chosen)
+        clang.assemble(listing, binary, chosen)
 
         def keep(folder: Path) -> None:
             for path in (listing, binary):

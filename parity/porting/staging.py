@@ -118,8 +118,7 @@ class _HipStaging:
         if is_link_error and others_define(undefined_names(error), source):
             raise self._port_error(error, host, staged) from None
         if any(each.missing_header for each in errors):
-            missed = self._rocm.headers_missed if self._rocm else clang.headers_missed
-            errors += staged_files.missing_headers(missed(staged.unit, self._target), texts)
+            errors += staged_files.missing_headers(clang.headers_missed(staged.unit, self._target, self._rocm), texts)
         new = implied_lines(errors, texts, host.implied) if host.empty_headers else ()
         names = () if source.ported else pasted_names(errors, texts.values(), host.pasted)
         if new or names:

@@ -88,7 +88,7 @@ def test_code_after_traps_keeps_its_instructions(name, level, tmp_path):
     clang.compile_listing(Unit(source, flags=(level,)), listing, target(name))
     assert listing.read_text().count("\ts_swappc_b64") == 1
     assert ("s_sethalt" in listing.read_text()) == (name == "gfx1100"), "s_trap may do nothing there"
-    assembler.assemble(listing, tmp_path / "m.hsaco", target(name))
+    clang.assemble(listing, tmp_path / "m.hsaco", target(name))
 
 
 def test_compiler_that_loses_instructions_is_an_error_with_the_line(tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parity.compilers import assembler, clang, clang_version, device_library, errors, include, zig
+from parity.compilers import clang, clang_version, device_library, errors, include, zig
 from parity.compilers.targets import TARGETS, target
 from parity.compilers.unit import Unit
 from parity.errors import MissingTool
@@ -42,7 +42,7 @@ def test_clang_compiles_and_assembles_for_target(source, name):
     assert ".amdhsa_code_object_version 5" in text
     assert "s_swappc" not in text, "the library was not linked and inlined"
     assert "original.cu:3:" in text
-    assembler.assemble(listing, hsaco, target(name))
+    clang.assemble(listing, hsaco, target(name))
     assert hsaco.read_bytes()[:4] == b"\x7fELF"
     assert b"k.kd\0" in hsaco.read_bytes()
     assert not list(source.parent.glob("*.o"))
@@ -119,7 +119,7 @@ def test_assembler_error_is_reported(tmp_path):
     listing = tmp_path / "bad.s"
     listing.write_text("\tv_frobnicate_f32 v0, v1\n")
     with pytest.raises(errors.CompileError, match=r"(?s)module 'bad'.*invalid instruction"):
-        assembler.assemble(listing, tmp_path / "bad.hsaco", target("gfx1100"))
+        clang.assemble(listing, tmp_path / "bad.hsaco", target("gfx1100"))
 
 
 def without(monkeypatch, package):
