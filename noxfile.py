@@ -153,6 +153,12 @@ def rocm(session: nox.Session) -> None:
     session.run("parity", "run", "--toolchain", "rocm", *(session.posargs or usual))
 
 
+@nox.session(name="rocm-root", venv_backend="none")
+def rocm_root(session: nox.Session) -> None:
+    """Run suite and tests in a Debian root with ROCm 7.2; needs root rights (arguments: another command to run)."""
+    session.run("python3", "-m", "benchmarks.rocm_root", *session.posargs)
+
+
 @nox.session
 @nox.parametrize("example", ("torch", "array-api"))
 def examples(session: nox.Session, example: str) -> None:
