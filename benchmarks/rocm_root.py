@@ -42,10 +42,6 @@ def make(root: Path) -> None:
     options = [part for line in APT.splitlines() for part in ("--aptopt", line.rstrip(";"))]
     subprocess.run(["mmdebstrap", "--variant=apt", *options, "sid", str(root), *sources], check=True)
     (root / "etc/apt/apt.conf.d/90parity").write_text(APT)
-    for file in filter(os.path.exists, COPIED):
-        copy = root / file.lstrip("/")
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, copy)
     inside(root, f"apt-get update && apt-get install -y -t experimental {' '.join(PACKAGES)}")
     inside(
         root, "python3 -m venv /opt/parity && pip install -e '.[emulated,nvcc,rocm]' pytest pytest-xdist pandas gguf"
@@ -57,6 +53,10 @@ def inside(root: Path, command: str) -> None:
     """Run a shell command in the root, in this checkout. All mounts belong to a namespace of the command."""
     checkout = Path.cwd()
     (root / checkout.relative_to("/")).mkdir(parents=True, exist_ok=True)
+    for file in filter(os.path.exists, COPIED):
+        copy = root / file.lstrip("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
     settings = {"LANG": "C.UTF-8", "HOME": "/root", "PATH": "/opt/parity/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
     settings |= {
         name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith("_proxy")
@@ -84,11 +84,11 @@ def main() -> int:
         parser.error("a root can only be mounted with root privileges; use sudo, or a container of debian:sid")
     if not shutil.which("mmdebstrap"):
         parser.error("mmdebstrap is not installed; apt install mmdebstrap")
-    if not arguments.root.exists():
-        make(arguments.root)
-    if not (arguments.root / READY).exists():
-        parser.error(f"the installation of {arguments.root} is incomplete; remove the folder and start again")
     try:
+        if not arguments.root.exists():
+            make(arguments.root)
+        if not (arguments.root / READY).exists():
+            parser.error(f"the installation of {arguments.root} is incomplete; remove the folder and start again")
         for command in [shlex.join(arguments.command)] if arguments.command else CHECKS:
             print(f"$ {command}", flush=True)
             inside(arguments.root, command)
