@@ -164,3 +164,9 @@ def installed(tmp_path, monkeypatch):
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
 
     return install
+
+
+@pytest.fixture
+def wheels(monkeypatch):
+    """Compile with the wheels' compiler, also where a ROCm is installed."""
+    monkeypatch.setenv("PARITY_TOOLCHAIN", "wheels")

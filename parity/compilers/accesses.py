@@ -13,7 +13,7 @@ compiler allocated: it widens a vector that it indexes, and loads more than it s
 
 Limitations:
 
-* Only clang from the wheel is supported. Code objects and the compiler of an installed ROCm have no annotations.
+* Code objects that parity did not compile have no annotations.
 * For a cast of an array itself (``*(float2*)(shared + i)``), clang reports the alignment of the array, not of the type.
 * Arrays that the compiler keeps in registers are not memory.
 * LLVM does not keep the sign of integers, and numbers the second variable of the same name in a function (``s``,

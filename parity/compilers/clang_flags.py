@@ -11,7 +11,7 @@ from pathlib import Path
 
 from parity.compilers import zig
 from parity.compilers.device_library import has_option, lanes
-from parity.compilers.flags import flags_for
+from parity.compilers.flags import flags_for, flags_since
 from parity.compilers.headers import available_headers
 from parity.compilers.include import COMPAT, FALLBACK, HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS, STUBS
 from parity.compilers.targets import Target
@@ -19,11 +19,7 @@ from parity.compilers.targets import Target
 STUBS_AFTER = "-idirafter"
 """The option that adds a header folder to the end of the search."""
 
-# Where clang 22 expands a trap for gfx11, it leaves pseudo instructions in the following blocks
-# (https://github.com/llvm/llvm-project/pull/174774). clang.py expands traps instead.
-PLAIN_TRAPS = ("-Xclang", "-target-feature", "-Xclang", "-priv-enabled-trap2-nop-bug")
-
-HIP_FLAGS = (*flags_for("hip"), *flags_for("clang hip"), *flags_for("since clang 18"), *PLAIN_TRAPS)
+HIP_FLAGS = (*flags_for("hip"), *flags_for("clang hip"), *flags_since(22), *flags_for("traps"))
 CODE_OBJECT_FLAGS = flags_for("code object")
 
 INTERMEDIATE_FLAGS = ("-fno-discard-value-names",)
@@ -56,7 +52,12 @@ def header_options(target: Target, flags: Sequence[str]) -> Iterator[str | Path]
 def intermediate_command(target: Target, flags: Sequence[str]) -> Iterator[str | Path]:
     """Yield the command that compiles LLVM IR, without its input and output."""
     yield from ("clang", "-x", "ir", *CODE_OBJECT_FLAGS, f"-mcpu={target.name}", "-nogpulib", "-O3")
-    yield from (*PLAIN_TRAPS, *INTERMEDIATE_FLAGS, "-ffp-contract=fast-honor-pragmas", *_intermediate_flags(flags))
+    yield from (
+        *flags_for("traps"),
+        *INTERMEDIATE_FLAGS,
+        "-ffp-contract=fast-honor-pragmas",
+        *_intermediate_flags(flags),
+    )
 
 
 def _intermediate_flags(flags: Sequence[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ from parity.platform.files import read_rows
 _BUNDLES = (b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 _AMDGPU = 224  # EM_AMDGPU
 _LINE = re.compile(r"\t(?P<text>.+?)\s*// (?P<address>[0-9A-F]+):(?P<words>(?: [0-9A-F]{8})+)", re.ASCII)
+_LITERAL = re.compile(r"\blit(?:64)?\(([^()]*)\)")
+"""Matches a literal as LLVM 22 prints it where an inline constant has the same value."""
 _PLACE = re.compile(r"; (?:\./)?(?P<file>\S+):(?P<line>\d+)$")
 _NO_OFFSET = re.compile(r"^(s_(?:buffer_)?load.*, )null$")  # output of LLVM 15
 _ENCODING = re.compile(r"encoding: \[([^\]]*)\]")
@@ -222,7 +224,7 @@ def _read_back(lines: list[_DisassembledLine], where: Target, tools: Disassemble
     known = dict(zip(accepted, codes, strict=True))
     unknown = f"not_read_by_llvm_{tools.version}"
     return [
-        line
+        replace(line, text=_LITERAL.sub(r"\1", line.text))
         if _same(known.get(line.text), line)
         else _DisassembledLine(line.address, f"{unknown} 0x{line.code.hex()}", line.code, line.place)
         for line in lines

@@ -43,7 +43,7 @@ def _split(forced: Sequence[str | Path]) -> tuple[Sequence[str | Path], Sequence
     """Return the headers that begin every compilation, and those that follow before a source."""
     if not available_headers():
         return (), forced
-    start = (HEADERS / "libcxx_throws.h", "__clang_hip_runtime_wrapper.h", HEADERS / "libcxx_numeric_type.h")
+    start = (HEADERS / "library_throws.h", "__clang_hip_runtime_wrapper.h", HEADERS / "libcxx_numeric_type.h")
     if forced[:1] == (HIP_RUNTIME,):
         return (*start, HIP_RUNTIME, HEADERS / "without_local.h"), forced[1:]
     return start, forced

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from parity.compilers import zig
 from parity.compilers.errors import CompileError
-from parity.compilers.flags import flags_for
+from parity.compilers.flags import flags_for, flags_since
 from parity.compilers.headers import HipHeaders, available_headers, hip_version, kept_headers
 from parity.compilers.include import COMPAT, EMPTY_SOURCE, HEADERS, HEADERS_ALIAS, HIP_ALIAS, STUBS, SUPPLEMENT
 from parity.compilers.targets import DEFAULT_TARGETS, Target
@@ -35,9 +35,8 @@ OLDEST = (6, 0)
 FRONT_ENDS = ("hipcc", "amdclang++")
 HIPIFIERS = ("hipify-perl", "hipify-clang")
 
-HIP_FLAGS = (*flags_for("hip"), *flags_for("rocm hip"))
-_ARGUMENT_NAMES = "-fhip-kernel-arg-name"  # clang 15 and newer
-_UNKNOWN = re.compile(r"unknown argument:? '([^']+)'")
+HIP_FLAGS = (*flags_for("hip"), *flags_for("rocm hip"), *flags_for("traps"))
+_CLANG_VERSION = re.compile(r"\bclang version (\d+)")
 _CLANG = re.compile(r'^ *"([^"]+)" "-cc1"', re.MULTILINE)
 _LIBRARY = re.compile(r'"([^"]+/ocml\.bc)"')
 
@@ -103,25 +102,25 @@ class InstalledRocm:
         """
         if not self.supports(target):
             raise CompileError(unit.main.stem, target.name, f"{self} does not support {target}; use --toolchain wheels")
-        yield from ("hipcc", *HIP_FLAGS, *self._argument_names, f"--offload-arch={target.name}", *unit.flags)
+        yield from ("hipcc", *HIP_FLAGS, *self._flags_of_version, f"--offload-arch={target.name}", *unit.flags)
         yield from (part for folder in unit.include for part in ("-I", folder))
-        yield from ("-isystem", COMPAT)
-        yield from (part for header in unit.forced for part in ("-include", header))
+        yield from ("-isystem", COMPAT, f"-fdebug-prefix-map={self.root / 'include'}={HIP_ALIAS}")
+        yield from (part for header in (HEADERS / "library_throws.h", *unit.forced) for part in ("-include", header))
         yield from ("-idirafter", SUPPLEMENT, "-idirafter", STUBS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}")
 
     @functools.cached_property
-    def _argument_names(self) -> tuple[str, ...]:
-        """The option that keeps the names of kernel arguments in the metadata, if the compiler has it."""
-        run = self.run(
-            ["hipcc", *HIP_FLAGS, _ARGUMENT_NAMES, f"--offload-arch={DEFAULT_TARGETS[0]}", "-###", EMPTY_SOURCE]
-        )
-        return () if _ARGUMENT_NAMES in _UNKNOWN.findall(run.stderr) else (_ARGUMENT_NAMES,)
+    def _flags_of_version(self) -> tuple[str, ...]:
+        """The flags that this version of clang has, but not every older version."""
+        match = _CLANG_VERSION.search(self._dry_run(DEFAULT_TARGETS[0]).stderr)
+        return flags_since(int(match[1])) if match else ()
 
     @functools.cache  # noqa: B019 - the few instances live as long as the process
     def _dry_run(self, target: str) -> subprocess.CompletedProcess[str]:
         """Return the output of ``-###``: the commands of a compilation."""
-        command = (self.compiler, *HIP_FLAGS, f"--offload-arch={target}", "-S", "-###", EMPTY_SOURCE, "-o", os.devnull)
-        return zig.completed(command, env={"HIP_PLATFORM": "amd"})
+        options = ("-S", "-###", EMPTY_SOURCE, "-o", os.devnull)
+        return zig.completed(
+            [self.compiler, *HIP_FLAGS, f"--offload-arch={target}", *options], env={"HIP_PLATFORM": "amd"}
+        )
 
 
 def installed() -> InstalledRocm | None:

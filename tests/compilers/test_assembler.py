@@ -62,13 +62,13 @@ def encoding(word):
 
 
 @pytest.mark.parametrize(("path", "name"), [*modules()])
-def test_assembled_listing_has_the_bytes_of_clangs_object(path, name, tmp_path, monkeypatch):
+def test_assembled_listing_has_the_bytes_of_clangs_object(path, name, tmp_path, monkeypatch, wheels):
     own, generate = tmp_path / "own.o", clang._generate
 
-    def noted(optimized, output, target, flags):
+    def noted(optimized, output, target, flags, rocm):
         command = [*intermediate_command(target, flags), "-Xclang", "-disable-llvm-passes", "-c", optimized.resolve()]
         assert not zig.run([*command, "-o", own]).returncode
-        return generate(optimized, output, target, flags)
+        return generate(optimized, output, target, flags, rocm)
 
     monkeypatch.setattr(clang, "_generate", noted)
     monkeypatch.setattr(clang, "_with_expanded_traps", lambda listing: listing)

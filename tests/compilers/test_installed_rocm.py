@@ -106,7 +106,7 @@ def test_installed_rocm_code_runs_on_emulator(real, monkeypatch, capfd, tmp_path
     target = next(name for name in ("gfx1030", "gfx90a") if real.supports(TARGETS[name]))
     monkeypatch.setenv(rocm.VARIABLE, "auto")  # --toolchain overrides it; monkeypatch restores it after the test
     monkeypatch.chdir(KERNELS.parent)
-    code = main(["run", "affine", "sort.argsort_asc", "--dtype", "f32", "--target", target, "--toolchain", "rocm",
+    code = main(["run", "-v", "affine", "sort.argsort_asc", "--dtype", "f32", "--target", target, "--toolchain", "rocm",
                  "--output", str(tmp_path / "out")])  # fmt: skip
     out = capfd.readouterr().out
     assert code == 0 and "argsort_asc  f32  pass" in out, out

@@ -120,7 +120,7 @@ void run(Context* all) {
 """
 
 
-def test_stub_of_host_library_omits_names_defined_by_source(tmp_path, cache):
+def test_stub_of_host_library_omits_names_defined_by_source(tmp_path, cache, wheels):
     built = program(tmp_path, LIBRARIES, "gfx1100", cache).built
     assert built.entries and not built.translation.left_out and not built.translation.empty_headers
 

@@ -68,7 +68,7 @@ def test_group_votes_and_matches_use_thread_ranks(tmp_path, name, cache):
     np.testing.assert_array_equal(found, expected(target(name).wavefront))
 
 
-def test_block_size_is_found_where_hip_names_it_num_threads(tmp_path, cache):
+def test_block_size_is_found_where_hip_names_it_num_threads(tmp_path, cache, wheels):
     """HIP 7.2 renames ``internal::workgroup::size()``."""
     headers = available_headers()
     renamed = shutil.copytree(headers.folder / "hip", tmp_path / "later" / "hip").parent

@@ -55,7 +55,7 @@ def test_error_in_stub_is_reported_in_user_file(built):
     assert len(set(one.error.findings)) == len(one.error.findings)
 
 
-def test_error_about_name_missing_in_stub_names_library(built):
+def test_error_about_name_missing_in_stub_names_library(built, wheels):
     one = built(
         "#include <cub/cub.cuh>\n#include <thrust/sort.h>\n"
         "__global__ void k(int* x) {\n"
@@ -201,7 +201,7 @@ extern "C" __global__ void k(int* x, size_t n) {
     assert has(built(source), "k")
 
 
-def test_stub_omits_handle_declared_by_source(built):
+def test_stub_omits_handle_declared_by_source(built, wheels):
     one = built("""typedef struct curandGenerator_st* curandGenerator_t;
 struct Numbers { curandGenerator_t* generator; };
 #include <curand.h>

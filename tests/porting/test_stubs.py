@@ -66,13 +66,13 @@ def test_choose_unusable_real_headers_uses_stub(headers, stubbed, policy, rocm, 
     assert not choice.real and [*choice.stubs] == headers
 
 
-def test_build_with_real_headers_reports_them(rocm, tmp_path, cache):
+def test_build_with_real_headers_reports_them(rocm, wheels, tmp_path, cache):
     one = built(tmp_path, KERNEL, cache)
     assert (one.error, one.translation.stubs, one.translation.stubbed) == (None, (), ())
     assert one.translation.libraries == (f"rocWMMA ({rocm.parents[1]})",)
 
 
-def test_build_with_changed_real_headers_recompiles(rocm, tmp_path, cache):
+def test_build_with_changed_real_headers_recompiles(rocm, wheels, tmp_path, cache):
     text = KERNEL.replace("ANSWER", "ANSWER + 1.0f")
     first = built(tmp_path, text, cache)
     rocm.write_text("#pragma once\n#define ANSWER 7.0f\n")
@@ -83,7 +83,7 @@ def test_build_with_changed_real_headers_recompiles(rocm, tmp_path, cache):
 
 
 @pytest.mark.parametrize("text", ["#error of no use", "int broken = ;"], ids=["refuses", "does not parse"])
-def test_build_with_unusable_real_headers_falls_back_to_stub(text, rocm, tmp_path, cache):
+def test_build_with_unusable_real_headers_falls_back_to_stub(text, rocm, wheels, tmp_path, cache):
     rocm.write_text(f"#pragma once\n{text}\n")
     one = built(tmp_path, KERNEL.replace("ANSWER", "1.0f"), cache)
     assert (one.error, one.translation.stubs, one.translation.libraries) == (None, ("rocwmma/rocwmma.hpp",), ())
@@ -91,6 +91,6 @@ def test_build_with_unusable_real_headers_falls_back_to_stub(text, rocm, tmp_pat
     assert finding.name == "rocWMMA" and "do not compile for gfx1100" in finding.advice
 
 
-def test_build_that_fails_with_both_reports_source_error(rocm, tmp_path, cache):
+def test_build_that_fails_with_both_reports_source_error(rocm, wheels, tmp_path, cache):
     one = built(tmp_path, KERNEL.replace("ANSWER", "unknown"), cache)
     assert "unknown" in str(one.error) and "m.cu:2" in str(one.error)
