@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parity.compilers import rocm
 from parity.compilers.clang_flags import host_library
 from parity.compilers.headers import available_headers
 from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
+from parity.compilers.targets import TARGETS
 from parity.model.code_object import CodeObject, Kernel
 from parity.platform.cache import file_digest
 from parity.platform.serialization import json_text, read_json
@@ -53,7 +55,7 @@ def write_record(
     outside: Iterable[Path] = (),
 ) -> None:
     """Write the record of a code object next to its listing, which is compressed to a tenth."""
-    packed = listing.with_name(f"{listing.name}.z")
+    packed = _packed(listing)
     packed.write_bytes(zlib.compress(code.listing.encode()))
     listing.unlink()
     kernels = tuple(code.kernels.values())
@@ -62,6 +64,15 @@ def write_record(
         _digests(outside),
     )
     (listing.parent / _RECORD).write_bytes(json_text(record))
+
+
+def read_listing(binary: Path) -> str:
+    """Read the listing of a binary in a cache entry."""
+    return zlib.decompress(_packed(binary.with_suffix(".s")).read_bytes()).decode()
+
+
+def _packed(listing: Path) -> Path:
+    return listing.with_name(f"{listing.name}.z")
 
 
 def read_record(entry: Path) -> EntryRecord:
@@ -79,7 +90,7 @@ def read_code(entry: Path, record: EntryRecord, source: Source, target: str, pro
         (entry / record.listing).read_bytes(),
         {kernel.name: kernel for kernel in record.kernels},
         record.digest,
-        tuple(_resolve(Path(name), source.folder) for name in record.sources),
+        tuple(_resolve(Path(name), source.folder, target) for name in record.sources),
         entry / record.binary,
         provenance,
         {
@@ -94,11 +105,13 @@ def _digests(files: Iterable[Path]) -> dict[str, str]:
     return {str(file): file_digest(file) for file in files}
 
 
-def _resolve(name: Path, folder: Path) -> Path:
+def _resolve(name: Path, folder: Path, target: str) -> Path:
     """Return the path of a file that a line table names."""
     head, rest = name.parts[0], name.parts[1:]
     if head == HEADERS_ALIAS:
         return HEADERS.joinpath(*rest)
+    if head == HIP_ALIAS and (installed := rocm.chosen(TARGETS[target])):
+        return installed.root.joinpath("include", *rest)
     if head == HIP_ALIAS and (found := available_headers()):
         return found.folder.joinpath(*rest)
     if head == LIBRARY_ALIAS:  # looked up only here: compiling for CUDA does not require zig

@@ -45,6 +45,7 @@ def header_options(target: Target, flags: Sequence[str]) -> Iterator[str | Path]
     yield from _library_options()
     yield from ("-isystem", COMPAT, "-isystem", found.folder / "clang", "-isystem", found.folder)
     yield f"-fdebug-prefix-map={found.folder}={HIP_ALIAS}"
+    yield f"-DPARITY_WAVEFRONT_SIZE={lanes(target, flags)}"
     # clang 22 no longer defines the wavefront size, which headers before HIP 7 use.
     yield from (f"-D__AMDGCN_WAVEFRONT_SIZE{end}={lanes(target, flags)}" for end in ("", "__"))
 

@@ -75,7 +75,7 @@ def _words(folder: Path) -> frozenset[str]:
 
 @functools.cache
 def _precompiled(target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...]) -> Path:
-    key = digest("prelude", _WORDS, fingerprint(target), *flags, *map(str, start), *_stamps())
+    key = digest("prelude", _WORDS, fingerprint(target), *flags, *map(str, start), *_places())
     folder, _ = Cache(default_root() / "prelude").get(key, functools.partial(_precompile, target, flags, start))
     return folder
 
@@ -99,13 +99,7 @@ def _precompile(target: Target, flags: tuple[str, ...], start: tuple[str | Path,
     read.unlink()
 
 
-def _stamps() -> Iterator[str]:
-    """Yield the path and time of each file that clang compares when it reads a precompiled header."""
+def _places() -> Iterator[str]:
+    """Yield the folders whose headers a precompiled header names."""
     found = available_headers()
-    for file in (
-        host_library() / "libcxx" / "include" / "__config",
-        EMPTY_SOURCE,
-        found and found.folder / HIP_RUNTIME,
-    ):
-        if file:
-            yield f"{file} {file.stat().st_mtime_ns}"
+    yield from map(str, (HEADERS, host_library(), *((found.folder,) if found else ())))

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers import zig
+from parity.compilers.device_library import lanes
 from parity.compilers.errors import CompileError
 from parity.compilers.flags import flags_for, flags_since
 from parity.compilers.headers import HipHeaders, available_headers, hip_version, kept_headers
@@ -103,6 +104,7 @@ class InstalledRocm:
         if not self.supports(target):
             raise CompileError(unit.main.stem, target.name, f"{self} does not support {target}; use --toolchain wheels")
         yield from ("hipcc", *HIP_FLAGS, *self._flags_of_version, f"--offload-arch={target.name}", *unit.flags)
+        yield f"-DPARITY_WAVEFRONT_SIZE={lanes(target, unit.flags)}"
         yield from (part for folder in unit.include for part in ("-I", folder))
         yield from ("-isystem", COMPAT, f"-fdebug-prefix-map={self.root / 'include'}={HIP_ALIAS}")
         yield from (part for header in (HEADERS / "library_throws.h", *unit.forced) for part in ("-include", header))

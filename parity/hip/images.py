@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from parity.build.cache_entries import read_listing
 from parity.compilers.disassembler import disassembled_listing
 from parity.errors import MissingTool, UsageError
 from parity.model.code_object import CodeObject, parse
@@ -19,7 +20,7 @@ def code_object_from_image(image: bytes) -> CodeObject:
     """
     for path in (default_root() / "build").glob("*/*/*.hsaco"):
         if path.stat().st_size == len(image) and path.read_bytes() == image:
-            return parse(path.with_suffix(".s").read_text(), path.stem, binary=path)
+            return parse(read_listing(path), path.stem, binary=path)
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "module.hsaco")

@@ -239,7 +239,7 @@ def _warp_sizes(source: Source, names: Iterable[str]) -> Iterator[Switch]:
     why = "a guess by its name: the lanes of a wavefront, 64 on gfx9 and 32 elsewhere"
     for name in filter(_WARP_SIZE.fullmatch, names):
         if place := _first(source, re.compile(rf"\b{name}\b"), code):
-            yield Switch(f"-D{name}=__AMDGCN_WAVEFRONT_SIZE__", *place, why=why)
+            yield Switch(f"-D{name}=PARITY_WAVEFRONT_SIZE", *place, why=why)
 
 
 def _of_folder(source: Source, names: tuple[str, ...]) -> Source | None:

@@ -1,6 +1,7 @@
 """Compilation with clang from the wheels, and errors for missing wheels."""
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -57,6 +58,17 @@ def test_listing_does_not_depend_on_folder(source, tmp_path):
     text = source.with_suffix(".s").read_text()
     assert text == (other / source.name).with_suffix(".s").read_text()
     assert str(include.HEADERS) not in text
+
+
+def test_precompiled_header_is_used_after_its_files_get_new_times(source):
+    clang.compile_listing(Unit(source), source.with_suffix(".s"), target("gfx1100"))
+    header = include.HEADERS / "library_throws.h"
+    times = header.stat()
+    os.utime(header, (1, 1))
+    try:
+        clang.compile_listing(Unit(source), source.with_suffix(".s"), target("gfx1100"))
+    finally:
+        os.utime(header, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def test_precompiled_headers_are_shared_by_folders_and_unrelated_macros(source, monkeypatch):
