@@ -1,6 +1,6 @@
 """Compiles HIP for AMD targets with clang: of an installed ROCm (``rocm.py``), or of the ``ziglang`` wheel.
 
-With the wheel, ROCm's device libraries and AMD's headers are extracted from further wheels (``headers.py``). Without AMD's
+With the wheel, ROCm's device libraries and AMD's headers come from further wheels (``headers.py``). Without AMD's
 headers, parity's reimplementation (``include/fallback``) replaces them, with a warning.
 """
 
