@@ -67,8 +67,9 @@ def write_record(
 
 
 def read_listing(binary: Path) -> str:
-    """Read the listing of a binary in a cache entry."""
-    return zlib.decompress(_packed(binary.with_suffix(".s")).read_bytes()).decode()
+    """Read the listing of a binary in a cache entry; empty if another version of parity made the entry."""
+    packed = _packed(binary.with_suffix(".s"))
+    return zlib.decompress(packed.read_bytes()).decode() if packed.exists() else ""
 
 
 def _packed(listing: Path) -> Path:

@@ -86,7 +86,7 @@ class Device:
         instruction_budget: how many instructions a launch may execute.
         cache: where to keep translated and compiled kernels.
         capacity: the size of device memory, in bytes.
-        spread: place each allocation across another multiple of 4 GiB (``DeviceMemory``).
+        spread: place each allocation across another multiple of 4 GiB (``DeviceMemory``); not on unchecked devices.
     """
 
     _language: Language
@@ -107,7 +107,8 @@ class Device:
         self._counted, self._traced, self._shadow = counted, traced, shadow
         kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
         self._programs = Programs(cache or Cache(default_root()), kind, self._language)
-        self._memory = memory = DeviceMemory(capacity, spread=spread)
+        # Unchecked code may write anywhere in a memory, and every written page takes space.
+        self._memory = memory = DeviceMemory(capacity, spread=spread and (checked or traced))
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         self._logged = 0  # records before the last launch
         self._earlier = 0  # the ordinal of the last wavefront before the last launch

@@ -19,8 +19,8 @@ def code_object_from_image(image: bytes) -> CodeObject:
         UsageError: parity did not build it, and it cannot be disassembled.
     """
     for path in (default_root() / "build").glob("*/*/*.hsaco"):
-        if path.stat().st_size == len(image) and path.read_bytes() == image:
-            return parse(read_listing(path), path.stem, binary=path)
+        if path.stat().st_size == len(image) and path.read_bytes() == image and (listing := read_listing(path)):
+            return parse(listing, path.stem, binary=path)
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "module.hsaco")
