@@ -37,7 +37,7 @@ SUFFIXES = (
 """The files whose changes matter."""
 
 ONLY_RUN: Mapping[str, Any] = {
-    **dict.fromkeys(("failed", "resume", "shard", "costs", "history")),
+    **dict.fromkeys(("failed", "resume", "shard", "costs", "history", "captured")),
     "json": False,
     "strict": False,
     "github": False,
