@@ -34,7 +34,7 @@ TRIED = [
 
 @pytest.fixture
 def recall():
-    return compute_recall(TRIED, {"sum_f32": 0, "mean_f32": 1}, seed=3, examples=20, complete=True)
+    return compute_recall(TRIED, {"sum_f32": 0, "mean_f32": 1}, seed=3, examples=20, complete=True, budgets={})
 
 
 def test_recall_counts_only_faults(recall):
@@ -65,7 +65,7 @@ def test_recall_summary_is_one_line(recall):
 
 def test_incomplete_recall_is_below_100_percent():
     caught = [MutantResult(replace(MUTANT, at=i), MutantOutcome.CAUGHT) for i in range(9999)]
-    recall = compute_recall([*caught, TRIED[-2]], {}, seed=0, examples=20, complete=True)
+    recall = compute_recall([*caught, TRIED[-2]], {}, seed=0, examples=20, complete=True, budgets={})
     assert "99.9 % of 10000 faults" in recall_line(recall)
 
 
