@@ -235,7 +235,7 @@ def test_run_missing_compiler_is_explained(parity, monkeypatch):
     from parity.compilers import zig
 
     zig.zig.cache_clear()
-    monkeypatch.setattr(zig.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(zig, "package_folders", lambda name: ())
     result = parity("run", "-v", "affine_f32")
     zig.zig.cache_clear()
     assert result.code == 3

@@ -216,7 +216,7 @@ def test_init_vector_and_row_kernels_have_a_verdict(parity, tmp_path, monkeypatc
 
 
 def test_init_without_nvcc_guesses_roles(parity, monkeypatch, tmp_path):
-    monkeypatch.setattr("parity.compilers.cuda_toolkit._places", lambda: iter(()))
+    monkeypatch.setattr("parity.compilers.cuda_toolkit.toolkit_programs", lambda name, wheels=False: [])
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
     assert parity("init", tmp_path).code == 0

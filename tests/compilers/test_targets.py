@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from parity.build.modules import build
-from parity.compilers.targets import DEFAULT_TARGETS, TABLE, TARGETS, read, target
+from parity.compilers.targets import DEFAULT_TARGETS, TABLE, TARGETS, Target, target
 from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.kernarg import pack
 from parity.errors import UsageError
 from parity.footprint.measure import footprints
 from parity.hip.properties import properties
+from parity.platform.files import read_rows
 from parity.runners.emulated import EmulatedRunner
 
 ROOT = Path(__file__).parents[2]
@@ -87,9 +88,10 @@ def planted(tmp_path):
 
 
 def test_read_new_row_adds_working_target(planted, cache, tmp_path, monkeypatch):
-    targets, _ = read(planted)
-    assert targets["gfx1101"] == replace(TARGETS["gfx1100"], name="gfx1101")
-    monkeypatch.setitem(TARGETS, "gfx1101", targets["gfx1101"])
+    limits = TARGETS["gfx1100"].limits
+    (row,) = (replace(row, limits=limits) for row in read_rows(planted, Target) if row.name == "gfx1101")
+    assert row == replace(TARGETS["gfx1100"], name="gfx1101")
+    monkeypatch.setitem(TARGETS, "gfx1101", row)
     assert EmulatedRunner().targets() == (*(name for name in TARGETS if name != "gfx1101"), "gfx1101")
     (tmp_path / "sums.cu").write_text(KERNEL)
     found, seen = [], []
@@ -115,8 +117,9 @@ def test_nox_runs_every_target(planted, tmp_path):
     nox = mock.MagicMock()
     with mock.patch.dict(sys.modules, nox=nox):
         runpy.run_path(str(tmp_path / "noxfile.py"))
-    assert mock.call("target", tuple(read(planted)[0])) in nox.parametrize.call_args_list
-    assert "gfx1101" in read(planted)[0]
+    names = tuple(row.name for row in read_rows(planted, Target) if row.isa)
+    assert mock.call("target", names) in nox.parametrize.call_args_list
+    assert "gfx1101" in names
 
 
 def test_code_does_not_name_targets():

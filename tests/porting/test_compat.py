@@ -60,7 +60,7 @@ extern "C" __global__ void k(int* x) { x[0] = CUDART_VERSION; }
     (tmp_path / "k.cu").write_text(source)
     (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
     assert not built.error
-    assert {(need.name, need.line) for need in built.needs} == {("CUDART_VERSION", 4), ("CUDA_VERSION", 4)}
+    assert {(need.name, need.line) for need in built.changes.needs} == {("CUDART_VERSION", 4), ("CUDA_VERSION", 4)}
 
 
 def test_source_fallback_for_cuda_vector_types_is_skipped(tmp_path, cache):
@@ -73,7 +73,7 @@ extern "C" __global__ void k(float2* x) { x[0].y = x[0].x; }
     (tmp_path / "k.cu").write_text(source)
     (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
     assert not built.error and built.translation and not built.translation.left_out
-    assert [(need.name, need.line) for need in built.needs] == [("__VECTOR_TYPES_H__", 2)]
+    assert [(need.name, need.line) for need in built.changes.needs] == [("__VECTOR_TYPES_H__", 2)]
 
 
 def test_source_code_for_cuda_headers_compiles_despite_hip_macros(tmp_path, cache):
@@ -89,7 +89,7 @@ extern "C" __global__ void k(int* x) { x[0] = one(); }
     (tmp_path / "k.cu").write_text(source)
     (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
     assert not built.error, built.error
-    assert [(need.name, need.line) for need in built.needs] == [
+    assert [(need.name, need.line) for need in built.changes.needs] == [
         *(("DEPRECATED", 5), ("MASK1", 7), ("__DRIVER_TYPES_H__", 1)),
     ]
 
@@ -239,11 +239,14 @@ def test_build_reports_needs_and_header_defects(tmp_path):
     (tmp_path / "k.cu").write_text(SOURCE)
     (built,) = build(tmp_path, ["k"], ["gfx1030"])
     assert built.error is None, built.error
-    if not built.defects:
+    if not built.changes.defects:
         pytest.skip("AMD's headers cannot be had here")
-    assert {(need.name, need.line) for need in built.needs} == {("atomicAdd", 3), ("__dp4a", 5)}
-    assert {(defect.name, defect.line) for defect in built.defects} == {("operator <= >=", 3), ("__hadd_sat", 4)}
-    assert "__dp4a" not in {finding.name for finding in built.unmapped}
+    assert {(need.name, need.line) for need in built.changes.needs} == {("atomicAdd", 3), ("__dp4a", 5)}
+    assert {(defect.name, defect.line) for defect in built.changes.defects} == {
+        ("operator <= >=", 3),
+        ("__hadd_sat", 4),
+    }
+    assert "__dp4a" not in {finding.name for finding in built.changes.unmapped}
 
 
 def test_rocm_version_header_reports_hip_version(tmp_path, cache):
@@ -254,7 +257,7 @@ def test_rocm_version_header_reports_hip_version(tmp_path, cache):
     )
     (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
     assert built.error is None, built.error
-    assert "rocm-core/rocm_version.h" in {need.name for need in built.needs}
+    assert "rocm-core/rocm_version.h" in {need.name for need in built.changes.needs}
 
 
 def test_kernels_launched_by_cuda_launch_kernel_ex_are_built(tmp_path, cache):
@@ -284,7 +287,7 @@ void run(T* y, T* x, cudaStream_t stream) {
 template void run<int, 3>(int*, int*, cudaStream_t);
 """
     kernels = program(tmp_path, source, "gfx1100", cache)
-    assert not kernels.built.translation.left_out and not kernels.built.unmapped
+    assert not kernels.built.translation.left_out and not kernels.built.changes.unmapped
     x = np.arange(64, dtype=np.int32)
     symbols = [kernels.built.code_object.symbol(f"times<int, {by}>") for by in (3, 4)]
     for by, symbol in zip((3, 4), symbols, strict=True):

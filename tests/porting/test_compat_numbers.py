@@ -663,7 +663,7 @@ def test_port_that_includes_compat_header_compiles(target, cache, tmp_path):
 
     (built,) = build(tmp_path, ["port"], [target], cache=cache)
     assert built.error is None, built.error
-    assert not built.needs  # a HIP source is compiled without forced headers
+    assert not built.changes.needs  # a HIP source is compiled without forced headers
 
 
 def test_every_header_in_table_exists():

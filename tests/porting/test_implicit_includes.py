@@ -73,8 +73,8 @@ def test_names_pasted_by_macro_are_mapped(tmp_path, cache):
     )
     assert (one.error, one.entries) == (None, ("sum",))
     names = {"curandState_t", "curand_init", "curand_uniform", "cudaError_t", "cudaGetLastError"}
-    assert {each.name for each in one.unmapped} == names and not one.translation.left_out
-    assert "hiprand_init" in next(each.advice for each in one.unmapped if each.name == "curand_init")
+    assert {each.name for each in one.changes.unmapped} == names and not one.translation.left_out
+    assert "hiprand_init" in next(each.advice for each in one.changes.unmapped if each.name == "curand_init")
 
 
 HEADS = """

@@ -413,7 +413,7 @@ def test_unsupported_instruction_is_error_only_if_compiled(cache, tmp_path):
     )
     (tmp_path / "used.cu").write_text(f'extern "C" __global__ void k(int* out) {{\n  *out = 1;\n  {asm}\n}}\n')
     unused, used = build(tmp_path, ["unused", "used"], ["gfx1100"], cache=cache)
-    assert unused.error is None and [f.name for f in unused.unmapped] == ["exit"]
+    assert unused.error is None and [f.name for f in unused.changes.unmapped] == ["exit"]
     (finding,) = used.error.findings
     assert (finding.file, finding.line) == (str(tmp_path / "used.cu"), 3)
     assert "inline PTX (exit) that is not translated" in finding.advice

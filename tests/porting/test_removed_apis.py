@@ -83,7 +83,7 @@ def launched(built, block, *arrays, before=()):
 
 def test_former_shuffles_use_threads_of_block(compiled):
     built = compiled(WARPS)
-    lines = {each.name: each.line for each in built.needs}
+    lines = {each.name: each.line for each in built.changes.needs}
     assert lines == {"__shfl_xor": 3, "__shfl": 3, "__any": 4, "__all": 4}
     x = np.ones(48, np.float32)
     x[40] = 3
@@ -94,7 +94,7 @@ def test_former_shuffles_use_threads_of_block(compiled):
 
 def test_former_votes_are_supplied_after_warning(compiled):
     built = compiled(VOTES)
-    assert [each.name for each in built.needs] == ["__ballot"]
+    assert [each.name for each in built.changes.needs] == ["__ballot"]
     x = np.where(np.arange(32) % 3 == 0, 2, 0).astype(np.float32)
     assert set(launched(built, 32, x, np.zeros(32, np.uint32))) == {0x49249249}
 
@@ -107,7 +107,7 @@ def test_former_shuffles_compile_with_cooperative_groups_header(compiled):
 @pytest.mark.thorough
 def test_former_cub_operators_and_thrust_classes_exist(compiled):
     built = compiled(LIBRARIES)
-    supplied = {each.name for each in built.needs}
+    supplied = {each.name for each in built.changes.needs}
     assert supplied <= {"thrust::unary_function", "cub::Max", "cub::Sum"}
     x = np.arange(64, dtype=np.float32)
     assert launched(built, 64, x, np.zeros(2, np.float32)).tolist() == [126.0, 2016.0]
@@ -115,11 +115,11 @@ def test_former_cub_operators_and_thrust_classes_exist(compiled):
 
 def test_constexpr_functions_and_device_lambdas_compile_without_flags(compiled):
     built = compiled(CONSTEXPR)
-    assert built.needs == ()
+    assert built.changes.needs == ()
     assert launched(built, 8, np.zeros(8, np.int32), before=[bytes(1)]).tolist() == [
         10 * i + (i + 3) // 4 for i in range(8)
     ]
 
 
 def test_source_without_removed_apis_is_unchanged(compiled):
-    assert compiled(re.sub(r"__(shfl|shfl_xor|any|all)\(", r"__\1_sync(~0u, ", WARPS)).needs == ()
+    assert compiled(re.sub(r"__(shfl|shfl_xor|any|all)\(", r"__\1_sync(~0u, ", WARPS)).changes.needs == ()

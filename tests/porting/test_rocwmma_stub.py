@@ -42,7 +42,7 @@ extern "C" __global__ void s32(const signed char* a, const signed char* b, const
 def test_rocwmma_stub_fragment_products_match_numpy(cache, tmp_path, target):
     lanes = 32 if target == "gfx1100" else 64
     built = program(tmp_path, SOURCE, target, cache)
-    assert "nvcuda" in {hazard.name for hazard in built.built.hazards}
+    assert "nvcuda" in {hazard.name for hazard in built.built.changes.hazards}
     rng = np.random.default_rng(5)
     a, b = (rng.integers(-8, 9, (16, 16)).astype(np.float16) for _ in "ab")
     c = rng.normal(size=(16, 16)).astype(np.float32)

@@ -82,7 +82,7 @@ def launched(request, cache, tmp_path_factory):
     (built,) = build(folder, ["numbers"], [request.param], cache=cache)
     assert built.error is None, built.error
     assert not built.translation.left_out
-    assert {"__ldg", "max", "min"} <= {need.name for need in built.needs}
+    assert {"__ldg", "max", "min"} <= {need.name for need in built.changes.needs}
     device = AmdgpuDevice(cache=cache)
 
     def launch(kernel, given, size, threads):

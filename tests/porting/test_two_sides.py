@@ -42,7 +42,7 @@ def test_ported_source_is_built_unchanged(folders, cache):
     (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders)), cache=cache)
     assert not built.error, built.error
     assert built.entries == ("twice", "hip_only")
-    assert built.translation.ported and not built.unmapped and not built.hazards
+    assert built.translation.ported and not built.changes.unmapped and not built.changes.hazards
     assert built.code_object.made_by.startswith("ported sources, ")
     (hipified,) = build(
         folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders, ported=None)), cache=cache
