@@ -94,7 +94,7 @@ extern "C" __global__ void k(int* x) { x[0] = one(); }
     ]
 
 
-def test_functions_hidden_by_half_overloads_in_unnamed_namespace_are_found(tmp_path, cache):
+def test_functions_hidden_by_half_overloads_in_unnamed_namespace_are_found(tmp_path, cache, wheels):
     source = """#include <cuda_fp16.h>
 namespace {
 __device__ float read(const float* x) { return __shfl_down(__ldg(x + threadIdx.x) + __ldcs(x), 1, 32); }
