@@ -12,13 +12,10 @@ A capture holds data only: reading it executes nothing.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import os
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,21 +23,18 @@ from pathlib import Path
 import msgspec
 
 from parity.errors import UsageError
-from parity.platform.files import naming_write_errors, require_file
+from parity.platform.archives import add_member, reading
+from parity.platform.files import naming_write_errors
 from parity.platform.serialization import json_text, read_json
 
 FORMAT, VERSION = "parity capture", 1
 HEAD, LAUNCHES, DATA = "head.json", "launches.jsonl", "data/"
 
+_KIND = ("a capture", "copy or capture it again")
+"""What errors call a file, and their advice."""
+
 LARGEST = 8 << 30
 """Maximum total size of the members in bytes."""
-
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-_UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, struct.error, KeyError),
-    *(NotImplementedError, RuntimeError, ValueError, OverflowError, MemoryError),
-)
-"""The exceptions that the zipfile module raises for unreadable files."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +219,7 @@ def _pack(folder: Path, file: zipfile.ZipFile) -> None:
     names: set[str] = set()
 
     def add(name: str, data: bytes) -> None:
-        file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_DEFLATED, 6)
+        add_member(file, name, data, zipfile.ZIP_DEFLATED, 6)
 
     for source in sorted(folder.glob("*.jsonl"), key=lambda each: each.stat().st_mtime_ns):
         with source.with_suffix(".bin").open("rb") as contents:
@@ -286,7 +280,7 @@ def read_capture(path: Path) -> Capture:
     Raises:
         UsageError: the file cannot be read, is not a capture, has another version, or is truncated or altered.
     """
-    with _reading(path), zipfile.ZipFile(require_file(path)) as file:
+    with reading(path, *_KIND) as file:
         kind, _, version = file.comment.decode("ascii", "replace").partition(", version ")
         if kind != FORMAT:
             raise UsageError(f"{path} is a zip file, but not a capture; make one with parity capture")
@@ -333,21 +327,9 @@ def _problem(launch: CapturedLaunch, number: int, processes: int, sizes: dict[st
     return ""
 
 
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn errors of zipfile into errors that name the file."""
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except _UNREADABLE as error:
-        problem = f"is not a capture, or it was truncated or altered ({error})"
-        raise UsageError(f"{path} {problem}; copy or capture it again") from error
-
-
 @functools.lru_cache(maxsize=256)
 def _content(path: Path, name: str, size: int) -> bytes:
-    with _reading(path), zipfile.ZipFile(path) as file:
+    with reading(path, *_KIND) as file:
         with file.open(DATA + name) as member:
             data = member.read(size + 1)
         if len(data) != size or hashlib.sha256(data).hexdigest() != name:

@@ -90,8 +90,10 @@ class InstalledRocm:
 
     def run(self, command: Sequence[str | Path], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command that begins with ``hipcc``, ``clang`` or ``ld.lld``, and do not check the exit status."""
-        clang = self.clang or self.compiler
-        program = {"hipcc": self.compiler, "clang": clang}.get(str(command[0]), clang.parent / command[0])
+        program = self.compiler
+        if command[0] != "hipcc":
+            clang = self.clang or self.compiler
+            program = clang if command[0] == "clang" else clang.parent / command[0]
         # Without HIP_PLATFORM, old versions of hipcc compile for NVIDIA if nvcc is installed.
         return zig.completed([program, *command[1:]], cwd=folder, env={"HIP_PLATFORM": "amd"})
 
@@ -120,9 +122,7 @@ class InstalledRocm:
     def _dry_run(self, target: str) -> subprocess.CompletedProcess[str]:
         """Return the output of ``-###``: the commands of a compilation."""
         options = ("-S", "-###", EMPTY_SOURCE, "-o", os.devnull)
-        return zig.completed(
-            [self.compiler, *HIP_FLAGS, f"--offload-arch={target}", *options], env={"HIP_PLATFORM": "amd"}
-        )
+        return self.run(["hipcc", *HIP_FLAGS, f"--offload-arch={target}", *options])
 
 
 def installed() -> InstalledRocm | None:

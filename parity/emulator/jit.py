@@ -124,7 +124,7 @@ class CompiledFunctions:
         """Compile functions, given by key.
 
         Raises:
-            ResourceExhausted: there is no space or memory; the same functions are not tried again.
+            ResourceExhausted: space or memory ran out. The same functions are not tried again.
         """
         wanted = frozenset(texts)
         if wanted in self._refused:

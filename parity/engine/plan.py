@@ -22,7 +22,7 @@ SECONDS = 60.0
 """Time limit for one case in seconds."""
 
 CAPTURED_SECONDS = 600.0
-"""Time limit for one captured launch, which may be larger than any case."""
+"""Time limit for a captured launch in seconds. A launch may be larger than any case."""
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from lzma import LZMAError
 from pathlib import Path
 from typing import Literal, Required, TypedDict
 
@@ -33,8 +30,9 @@ from parity.errors import UsageError
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.dtypes import Array
 from parity.model.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
+from parity.platform.archives import add_member, reading
 from parity.platform.cache import digest
-from parity.platform.files import naming_write_errors, require_file
+from parity.platform.files import naming_write_errors
 from parity.platform.serialization import json_text, read_json
 
 FORMAT = "parity recording"
@@ -48,8 +46,6 @@ MEASUREMENTS = "bench.json"
 
 LARGEST = 2**31
 """Maximum total size of the members in bytes. The whole suite with 20 examples has 30 MB."""
-
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class Part(TypedDict):
@@ -106,13 +102,6 @@ class Head(Origin):
 
     modules: dict[str, _Module]
     members: dict[str, str]
-
-
-_UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, LZMAError, EOFError, struct.error),
-    *(NotImplementedError, RuntimeError, ValueError, OverflowError, MemoryError),
-)
-"""The exceptions that the zipfile module raises for unreadable files."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +241,7 @@ def write_recording(
             path.parent.mkdir(parents=True, exist_ok=True)
             with zipfile.ZipFile(scratch, "w") as file:
                 for name, data in {HEAD: text, **members}.items():
-                    file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_LZMA)
+                    add_member(file, name, data, zipfile.ZIP_LZMA)
                 file.comment = _seal(text)
             with scratch.open("rb") as written:
                 os.fsync(written.fileno())
@@ -268,14 +257,8 @@ def read_recording(path: Path) -> Recording:
         UsageError: The file cannot be read, is not a recording, has another version, or is truncated, altered or
             incomplete.
     """
-    try:
-        with zipfile.ZipFile(require_file(path)) as file:
-            return _read(path, file)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except _UNREADABLE as error:
-        problem = f"is not a recording of parity, or it was truncated or altered ({error})"
-        raise UsageError(f"{path} {problem}; copy or record it again") from error
+    with reading(path, "a recording of parity", "copy or record it again") as file:
+        return _read(path, file)
 
 
 def _read(path: Path, file: zipfile.ZipFile) -> Recording:

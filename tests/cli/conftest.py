@@ -11,6 +11,7 @@ import pytest
 
 from parity.cli import main
 from parity.cli.shared import terminal
+from parity.compilers import cuda_toolkit
 from parity.compilers.cuda_toolkit import nvcc
 from parity.errors import MissingTool
 
@@ -24,6 +25,12 @@ class Result:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture
+def hide_nvcc(monkeypatch):
+    """Return a function after which no nvcc is found."""
+    return lambda: monkeypatch.setattr(cuda_toolkit, "toolkit_programs", lambda name, wheels=False: [])
 
 
 @pytest.fixture

@@ -168,7 +168,7 @@ def test_doctor_prints_tools_and_devices(parity):
     assert all(finding["found"] or finding["advice"] for finding in data)
 
 
-def test_doctor_shows_nvcc_or_how_to_install_it(parity, monkeypatch, tmp_path):
+def test_doctor_shows_nvcc_or_how_to_install_it(parity, monkeypatch, tmp_path, hide_nvcc):
     def nvcc():
         return next(fact for fact in json.loads(parity("doctor", "--json").out) if fact["name"] == "nvcc")
 
@@ -177,7 +177,7 @@ def test_doctor_shows_nvcc_or_how_to_install_it(parity, monkeypatch, tmp_path):
     (tmp_path / "nvcc").write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.7, V13.7.21'\n")
     (tmp_path / "nvcc").chmod(0o755)
     assert nvcc()["found"] == f"13.7.21, {tmp_path}/nvcc (on PATH)"
-    monkeypatch.setattr("parity.compilers.cuda_toolkit.toolkit_programs", lambda name, wheels=False: [])
+    hide_nvcc()
     assert nvcc()["advice"].startswith(f"only for CUDA targets: {install_command('nvcc')}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 
-from parity.compilers import cuda_toolkit
 from parity.footprint import sass
 from parity.platform.installation import install_command
 
@@ -64,8 +63,8 @@ def test_static_kernel_without_store_is_named(parity, kernels):
     assert "vacuous" not in parity("footprint", "fill.fill", "--target", "gfx1100").out
 
 
-def test_static_without_nvcc_omits_cuda(parity, monkeypatch):
-    monkeypatch.setattr(cuda_toolkit, "toolkit_programs", lambda name, wheels=False: [])
+def test_static_without_nvcc_omits_cuda(parity, hide_nvcc):
+    hide_nvcc()
     result = parity("footprint", "affine_f32")
     assert result.code == 0
     assert result.out.splitlines()[0].split() == ["affine", "gfx1030", "gfx1100", "gfx90a"]

@@ -215,8 +215,8 @@ def test_init_vector_and_row_kernels_have_a_verdict(parity, tmp_path, monkeypatc
     assert result.code == 0 and result.out.count("pass  3/3") == 11, result.out + result.err
 
 
-def test_init_without_nvcc_guesses_roles(parity, monkeypatch, tmp_path):
-    monkeypatch.setattr("parity.compilers.cuda_toolkit.toolkit_programs", lambda name, wheels=False: [])
+def test_init_without_nvcc_guesses_roles(parity, tmp_path, hide_nvcc):
+    hide_nvcc()
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
     assert parity("init", tmp_path).code == 0

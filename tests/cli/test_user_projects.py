@@ -138,10 +138,10 @@ def test_build_names_broken_side(parity, with_nvcc, monkeypatch, tmp_path):
     assert parity("build", "cuda", "--kernels", ".", "--target", "sm_90").code == 1
 
 
-def test_build_without_nvcc_skips_cuda_side(parity, monkeypatch, tmp_path):
+def test_build_without_nvcc_skips_cuda_side(parity, monkeypatch, tmp_path, hide_nvcc):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("parity.cli.build.DEFAULT_TARGETS", ("gfx1100",))
-    monkeypatch.setattr("parity.compilers.cuda_toolkit.toolkit_programs", lambda name, wheels=False: [])
+    hide_nvcc()
     Path("both.cu").write_text(BROKEN["both"])
     result = parity("build", "--kernels", ".")
     assert "sm_90" not in result.out and "CUDA side" not in result.err
