@@ -25,6 +25,7 @@ from parity.model.code_object import CodeObject, source_name, spelled, unqualifi
 from parity.model.dtypes import NUMBERS
 from parity.op import Call, Op
 from parity.platform.files import read_text
+from parity.platform.integrity import protect
 from parity.porting import find_modules, parse, source_of
 from parity.suite.loading import Suite
 from parity.suite.selection import Selection
@@ -112,6 +113,7 @@ def captured_suite(
         UsageError: the capture cannot be read, or the project defines none of its kernels.
         MissingTool: a compiler is not installed.
     """
+    protect()
     capture = _capture(path.absolute())
     by_symbol: dict[str, list[CapturedLaunch]] = {}
     for launch in capture.launches:
