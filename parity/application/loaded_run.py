@@ -186,6 +186,7 @@ def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
         compile_errors=tuple(dict.fromkeys((*one.matrix.compile_errors, *other.matrix.compile_errors))),
         against={**one.matrix.against, **other.matrix.against},
         kernels=tuple(entries),
+        problems=tuple(dict.fromkeys((*one.matrix.problems, *other.matrix.problems))),
     )
     return replace(
         one,

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -102,7 +102,8 @@ class Merged(CaseQueries):
         provenance = Provenance(self._seconds, head["seed"], head["examples"], True, self._made_by)
         issues = self.known.review(records, self._drawn)
         matrix = make_matrix(self.entries, self.columns, records, issues=issues, provenance=provenance)
-        return matrix.with_measurements(self._measured)
+        problems = (*self.problems, *self.suite.problems, *self.known.mistakes)
+        return replace(matrix.with_measurements(self._measured), problems=problems)
 
     def write_record(self, path: Path) -> None:
         """Write the merged record.

@@ -209,6 +209,20 @@ class Run:
         yield from self.known.mistakes
         yield from self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries})
 
+    @property
+    def everywhere(self) -> bool:
+        """True if the run includes every kernel of the suite."""
+        return self.picked is None and len(self.entries) == len(self.suite.entries)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What keeps the run from testing everything: unavailable runners, and mistakes in the project.
+
+        Problems of a capture are launches without a kernel of the project. They do not concern selected launches.
+        """
+        unusable = () if self.suite.capture and not self.everywhere else self.suite.problems
+        return (*self.columns.problems, *unusable, *self.known.mistakes)
+
     @functools.cached_property
     def tasks(self) -> tuple[Task, ...]:
         """One task per kernel, with the columns to run it on."""
@@ -398,8 +412,7 @@ class Results(CaseQueries):
         for (module, _), code in self.plan.code.items():
             built.setdefault(module, []).append(code)
         run = self.run
-        everywhere = run.picked is None and len(run.entries) == len(run.suite.entries)
-        return undeclared_kernels(run.suite, built, everywhere=everywhere)
+        return undeclared_kernels(run.suite, built, everywhere=run.everywhere)
 
     @functools.cached_property
     def matrix(self) -> PrintableMatrix:
@@ -411,7 +424,7 @@ class Results(CaseQueries):
         provenance = Provenance(self.seconds, plan.seed, plan.examples, self.complete, plan.made_by, machines)
         matrix = make_matrix(run.entries, run.columns.every, records, issues=issues, provenance=provenance)
         matrix = matrix.with_measurements(self.measured)
-        matrix = replace(matrix, undeclared=self.undeclared)
+        matrix = replace(matrix, undeclared=self.undeclared, problems=run.problems)
         return PrintableMatrix.from_matrix(matrix.with_recall(self.recall) if self.recall else matrix)
 
     @property

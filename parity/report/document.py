@@ -126,7 +126,8 @@ class MatrixFile:
     time of the execution. ``cases`` counts executed cases; ``failed`` and ``known`` count failures, and ``known``
     covers known issues. ``compilers`` describes for each target how its code was built. ``machines`` are the machines
     of a cluster that executed cases. ``against`` compares each AMD column with CUDA's results. ``undeclared`` are the
-    kernels without an op, which no case tests, by file.
+    kernels without an op, which no case tests, by file. ``problems`` say what kept the run from testing everything:
+    unavailable runners, and mistakes in the project.
     """
 
     parity: str
@@ -147,6 +148,7 @@ class MatrixFile:
     against: Mapping[str, Agreement]
     kernels: tuple[KernelEntry, ...]
     undeclared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
 
 def document(matrix: Matrix) -> MatrixFile:
@@ -188,6 +190,7 @@ def document(matrix: Matrix) -> MatrixFile:
         against=against,
         kernels=tuple(_kernel(row, matrix.columns) for row in matrix.rows),
         undeclared=matrix.undeclared,
+        problems=matrix.problems,
     )
 
 

@@ -169,6 +169,7 @@ class Matrix:
     ``issues`` are the known issues that cases met, or that need attention. ``uncompiled`` has one record without a case
     for each kernel that did not compile, or whose module is missing. ``recall`` describes faults planted earlier in
     these kernels on these targets, if the project stores it. ``undeclared`` are the kernels without an op, by file.
+    ``problems`` say what kept the run from testing everything: unavailable runners, and mistakes in the project.
     """
 
     columns: tuple[Column, ...]
@@ -178,6 +179,7 @@ class Matrix:
     uncompiled: tuple[CaseRecord, ...] = ()
     recall: Recall | None = None
     undeclared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
     def with_recall(self, recall: Recall) -> Matrix:
         """Add the part of ``recall`` that concerns these kernels and targets."""

@@ -87,7 +87,35 @@ def test_history_content_has_states_budgets_and_expiring_issues(run):
 )
 def test_badge_shows_result(run, failing, complete, says):
     text = render_badge(run(*failing, complete=complete))
-    assert f"parity: {says}" in text and ElementTree.fromstring(text).tag.endswith("svg")
+    assert f"parity: {says}<" in text and ElementTree.fromstring(text).tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"problems": ("the runner 'rocm' cannot work here",)}, "incomplete"),
+        ({"known_issues": (replace(ISSUE, complaint="expired"),)}, "1 known issue to review"),
+    ],
+    ids=["unavailable runner", "complaint"],
+)
+def test_badge_of_run_with_problems_does_not_say_passed(run, change, says):
+    assert f"parity: {says}<" in render_badge(replace(run(), **change))
+
+
+@pytest.mark.parametrize("state", ["not judged", "could not run"])
+def test_badge_counts_kernels_without_verdict(run, state):
+    matrix = run()
+    first, *others = matrix.kernels
+    first = replace(first, cells=(*first.cells, replace(first.cells[0], state=state)))
+    assert "parity: 1 of 5 kernels not judged<" in render_badge(replace(matrix, kernels=(first, *others)))
+
+
+def test_run_with_unavailable_runner_has_badge_incomplete(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    runners = ["--runner", "emulated", "--runner", "cuda"]
+    assert main(["run", "fill_f32", *runners, "--target", "gfx1100", "--examples", "1", "-o", str(tmp_path)]) == 3
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "again.html")]) == 0
+    assert "parity: incomplete<" in (tmp_path / "badge.svg").read_text()
 
 
 def test_run_is_added_to_history_once(tmp_path, data_of, monkeypatch):

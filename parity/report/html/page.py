@@ -19,9 +19,10 @@ from parity.errors import pluralize
 from parity.platform.files import read_table
 from parity.platform.serialization import json_text
 from parity.report.document import MatrixFile
-from parity.report.model import FAILED_KEYS
+from parity.report.model import FAILED_KEYS, CellState
 
 HERE = Path(__file__).parent
+_UNJUDGED = {CellState.NOT_JUDGED.key, CellState.COULD_NOT_RUN.key}
 LIBRARIES = HERE / "vendor"
 """Compressed third-party libraries. ``vendor.csv`` lists them, and ``nox -s vendor`` downloads them."""
 VENDORED = LIBRARIES / "vendor.csv"
@@ -55,19 +56,29 @@ def render_page(content: Mapping[str, Any], title: str) -> str:
 
 
 def render_badge(matrix: MatrixFile) -> str:
-    """Return the result of a run as a badge (SVG), for example for a README."""
-    failing = sum(any(cell.state in FAILED_KEYS for cell in kernel.cells) for kernel in matrix.kernels)
+    """Return the result of a run as a badge (SVG), for example for a README.
+
+    It says passed only if nothing failed, and everything that the run was asked to do was judged.
+    """
+    states = [{cell.state for cell in kernel.cells} for kernel in matrix.kernels]
+    failing = sum(not FAILED_KEYS.isdisjoint(each) for each in states)
+    unjudged = sum(not _UNJUDGED.isdisjoint(each) for each in states)
     ran = sum(any(cell.run for cell in kernel.cells) for kernel in matrix.kernels)
+    open_issues = sum(bool(each.complaint) for each in matrix.known_issues)
     if failing:
         text, colour = f"{failing} of {len(matrix.kernels)} kernels failed", "#b94a00"
+    elif open_issues:
+        text, colour = f"{pluralize(open_issues, 'known issue')} to review", "#b94a00"
     elif not matrix.complete:
         text, colour = "interrupted", "#8a6d00"
     elif not ran:
         text, colour = "nothing was run", "#8a6d00"
+    elif unjudged:
+        text, colour = f"{unjudged} of {len(matrix.kernels)} kernels not judged", "#8a6d00"
+    elif matrix.problems:
+        text, colour = "incomplete", "#8a6d00"
     else:
         text, colour = f"{pluralize(ran, 'kernel')} passed", "#0072b2"
-        if others := sum(any(cell.state == "not judged" for cell in kernel.cells) for kernel in matrix.kernels):
-            text, colour = f"{others} of {ran} kernels not judged", "#8a6d00"
     left, right = 44, 12 + round(6.4 * len(text))
     places = {"left": left, "right": right, "first": left / 2, "second": left + right / 2}
     return _filled("badge.svg", text=html.escape(text), colour=colour, width=left + right, length=right - 12, **places)
