@@ -24,9 +24,8 @@ from parity.model.case import Case, split
 from parity.model.code_object import CodeObject, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
 from parity.op import Call, Op
-from parity.platform.files import read_text
 from parity.platform.integrity import protect
-from parity.porting import find_modules, parse, source_of
+from parity.porting import closure, find_modules, parse, source_of
 from parity.suite.loading import Suite
 from parity.suite.selection import Selection
 from parity.suite.settings import Project
@@ -44,6 +43,7 @@ class CapturedOp(Op):
         launches: the numbers of its launches in the capture.
         parameters: the parameters of the AMD kernel.
         variables: the variables of the AMD code.
+        place: the file and line of the source.
     """
 
     capture: Path = Path()
@@ -51,9 +51,10 @@ class CapturedOp(Op):
     launches: tuple[int, ...] = ()
     parameters: tuple[CapturedParameter, ...] = ()
     variables: tuple[str, ...] = ()
+    place: str = ""
 
     def __post_init__(self) -> None:
-        for name, value in {"outputs": {}, "declared": f"{self.capture}:1"}.items():
+        for name, value in {"outputs": {}, "declared": self.place}.items():
             object.__setattr__(self, name, value)
 
     def kernel_name(self, dtypes: Sequence[str], kernel: str = "") -> str:
@@ -120,7 +121,9 @@ def captured_suite(
         by_symbol.setdefault(launch.kernel, []).append(launch)
     modules = find_modules(project.kernels, ported=project.sides.ported)
     words = {unqualified(source_name(symbol)) for symbol in by_symbol}
-    texts = {name: read_text(each) if each.is_file() else "" for name, each in modules.items()}
+    read: dict[Path, str] = {}
+    sources = {name: _files(each, project, read) for name, each in modules.items()}
+    texts = {name: "\n".join(each.values()) for name, each in sources.items()}
     chosen = {n: p for n, p in modules.items() if not texts[n] or words & set(re.findall(r"\w+", texts[n]))}
     templates = [name for symbol in by_symbol if "<" in (name := source_name(symbol))]
     instantiated = {
@@ -129,15 +132,18 @@ def captured_suite(
     settings, progress = BuildSettings(project.sides, kernels=instantiated), BuildCallbacks(done)
     built = build(project.kernels, chosen, targets, settings=settings, jobs=jobs, progress=progress) if chosen else []
     ops: dict[str, CapturedOp] = {}
-    found: set[str] = set()
+    found: dict[str, set[Path]] = {}
     for module in chosen:
+        mine = [each for each in built if each.module == module]
         for symbol, launches in by_symbol.items():
-            if op := _op(capture, symbol, launches, [each for each in built if each.module == module], texts[module]):
+            place = _defining(unqualified(source_name(symbol)), sources[module]) or modules[module]
+            if place in found.get(symbol, ()):  # a header that several modules include
+                continue
+            if op := _op(capture, symbol, launches, mine, texts[module]):
                 name = op.name if op.name not in ops else f"{op.name}_{len(ops)}"
                 source = modules[module].relative_to(project.kernels).as_posix()
-                ops[name] = replace(op, name=name, source=source)
-                object.__setattr__(ops[name], "declared", f"{modules[module]}:1")
-                found.add(symbol)
+                ops[name] = replace(op, name=name, source=source, place=f"{place}:1")
+                found.setdefault(symbol, set()).add(place)
     problems = tuple(_unknown({s: each for s, each in by_symbol.items() if s not in found}, project.kernels))
     if not ops:
         raise UsageError(problems[0] if problems else f"{path} has no launch; capture a program that launches kernels")
@@ -146,6 +152,17 @@ def captured_suite(
         project.kernels, path.parent, ops, project.known, project.sides, problems, files, allow_vacuous=("*",),
         capture=path.absolute(),
     )  # fmt: skip
+
+
+def _files(path: Path, project: Project, read: dict[Path, str]) -> Mapping[Path, str]:
+    """Return the texts of a source and of the headers that it includes; nothing for a compiled module."""
+    return closure(path, project.sides.amd, project.kernels, read).files if path.is_file() else {}
+
+
+def _defining(kernel: str, files: Mapping[Path, str]) -> Path | None:
+    """Return the file that defines a kernel."""
+    mentioning = (path for path, text in files.items() if "__global__" in text and kernel in text)
+    return next((path for path in mentioning if kernel in _declared_types(files[path])), None)
 
 
 def _unknown(left: Mapping[str, Sequence[CapturedLaunch]], folder: Path) -> Iterator[str]:

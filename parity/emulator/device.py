@@ -382,6 +382,7 @@ class Device:
         context.budget = min(_THREADED["SLICE"], self.instruction_budget)
         context.reserve = self.instruction_budget - context.budget
         context.compares, context.ticks = loaded.executable.traits.compares, 0
+        context.clock_rate = options.clock_rate
 
     def _run(self, loaded: _Loaded, shape: LaunchShape) -> int:
         """Execute the wavefronts; returns the fault or 0."""

@@ -21,6 +21,7 @@ class LaunchOptions:
         results: the results of approximate instructions.
         sampled: the number of workgroups to execute; 0 for all.
         draw: chooses among the allowed results of approximate instructions; 32 bits.
+        clock_rate: ticks of a clock per instruction.
     """
 
     seed: int = 0
@@ -29,3 +30,4 @@ class LaunchOptions:
     results: ApproximateResults = ApproximateResults.NEAREST
     draw: int = 0
     sampled: int = 0
+    clock_rate: int = 1

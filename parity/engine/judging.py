@@ -16,6 +16,7 @@ from parity.compare.ulps import format_value
 from parity.compare.verdict import Status, Verdict
 from parity.data.streams import quiet
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, possible_divergences
+from parity.engine.nondeterminism import judge_reordered
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, describe_os_error
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
@@ -128,6 +129,9 @@ def judge(
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
     whole, call = call, seen
+    if verdict.first and verdict.failed and call.observed and expected:
+        found = judge_reordered(call, ExecutableCode(session, code), _outputs(call, outcome), expected, vendor)
+        verdict = (_name_output(found[0], call, found[1]) if found[1].first else found[1]) if found else verdict
     if verdict.first and verdict.failed and baseline:
         verdict, expected = _judge_quiet_nans(case, call, implementation) or (verdict, expected)
     if verdict.first and verdict.failed and call.references and _has_signalling_input(call, verdict.first.coordinates):

@@ -12,6 +12,7 @@ from parity.runners.capabilities import (
     SupportsDeviceNumbers,
     SupportsExplanation,
     SupportsNearest,
+    SupportsReordering,
     SupportsReplay,
     SupportsSampling,
     SupportsShadows,
@@ -35,8 +36,8 @@ from parity.runners.registry import (
 __all__ = [
     "Computation", "Evidence", "OpRunner", "OpSession", "Probe", "Runner", "Session", "SupportsCounting",
     "SupportsCoverage", "SupportsDefaultTargets", "SupportsDescription", "SupportsDeviceNumbers",
-    "SupportsExplanation", "SupportsNearest", "SupportsReplay", "SupportsSampling", "SupportsShadows",
-    "SupportsTiming", "SupportsWorkerLimit", "Unsupported", "Vendor", "available", "default_targets",
-    "device_description", "gpu_runner", "kernel_runner", "plugin_conflicts", "probe_runner", "replayed_recording",
-    "runner", "runners", "shadow_session",
+    "SupportsExplanation", "SupportsNearest", "SupportsReordering", "SupportsReplay", "SupportsSampling",
+    "SupportsShadows", "SupportsTiming", "SupportsWorkerLimit", "Unsupported", "Vendor", "available",
+    "default_targets", "device_description", "gpu_runner", "kernel_runner", "plugin_conflicts", "probe_runner",
+    "replayed_recording", "runner", "runners", "shadow_session",
 ]  # fmt: skip

@@ -72,7 +72,7 @@ class Session(Executor, Protocol):
     """An open device.
 
     A session may also implement ``SupportsTiming``, ``SupportsCounting``, ``SupportsCoverage``,
-    ``SupportsExplanation``, ``SupportsNearest`` and ``SupportsShadows``.
+    ``SupportsExplanation``, ``SupportsNearest``, ``SupportsReordering`` and ``SupportsShadows``.
     """
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Point
-from parity.model.launch import Arithmetic, Buffer, Fault, Launch, Shadows, Tiled
+from parity.model.launch import Arithmetic, Buffer, Fault, Launch, Outcome, Shadows, Tiled
 from parity.runners.base import Executor, OpRunner, Runner
 from parity.runners.recording_file import Recording
 from parity.runners.timing import Timings
@@ -89,6 +89,14 @@ class SupportsShadows(Protocol):
 
     def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
         """Execute a launch with other roundings."""
+
+
+@runtime_checkable
+class SupportsReordering(Protocol):
+    """A session that can repeat a launch in other orders, to show which results are not deterministic."""
+
+    def reorder(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Sequence[Outcome]:
+        """Execute a launch several times, with other orders of wavefronts and workgroups and with other clocks."""
 
 
 @runtime_checkable

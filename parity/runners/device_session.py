@@ -24,6 +24,9 @@ from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor
 ORDERS = 4
 """Number of wavefront orders that are tried for a failing launch."""
 
+_CLOCK_RATES = (1, 13, 1 << 20, 1, 997, 61, 1 << 12, 5)
+"""The clock of each launch in ``reorder``."""
+
 Array = np.ndarray[Any, Any]
 
 _INVERTED_FILL = ~REGISTER_FILL & 0xFFFFFFFF
@@ -142,6 +145,12 @@ class DeviceSession:
             return Fault("earlier launch", f"{prefix}has a fault: {error}")
         finally:
             self._executor.discard(request)
+
+    def reorder(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[Outcome, ...]:
+        """Implement ``SupportsReordering.reorder``."""
+        request = EmulatedLaunch(code, launch, buffers, chosen_results(launch))
+        changed = (replace(request, seed=seed, clock_rate=rate) for seed, rate in enumerate(_CLOCK_RATES))
+        return tuple(self._execute(each, check_defined=False) for each in changed)
 
     @property
     def samples(self) -> bool:

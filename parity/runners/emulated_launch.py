@@ -40,7 +40,7 @@ class EmulatedLaunch:
     ``seed`` and ``draw`` have the meaning described in ``LaunchOptions``. By default they depend on the launch alone,
     so that every run repeats them. ``inverted`` selects one register, by step of the launch sequence and by number in
     ``Device.undefined_reads``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables of
-    the code object hold what the previous launch left in them.
+    the code object hold what the previous launch left in them. ``clock_rate`` is the number of ticks per instruction.
     """
 
     code: CodeObject
@@ -52,6 +52,7 @@ class EmulatedLaunch:
     register_fill: int = REGISTER_FILL
     inverted: tuple[int, int] | None = None
     keep_variables: bool = False
+    clock_rate: int = 1
 
     def options(self, step: int) -> LaunchOptions:
         """Return the options for the launch with the number ``step`` in the sequence."""
@@ -59,7 +60,7 @@ class EmulatedLaunch:
         seed, draw = (default if each is None else each for each in (self.seed, self.draw))
         inverted = self.inverted[1] if self.inverted and self.inverted[0] == step else None
         sampled = SAMPLED if any(each.sparse for each in self.buffers.values()) else 0
-        return LaunchOptions(seed, self.register_fill, inverted, self.results, draw, sampled)
+        return LaunchOptions(seed, self.register_fill, inverted, self.results, draw, sampled, self.clock_rate)
 
 
 class LaunchExecutor:

@@ -131,3 +131,16 @@ def test_capture_without_program_is_refused(parity, tmp_path):
     result = parity("capture", "--output", tmp_path / "a.capture")
     assert result.code == 2
     assert "name a program after --" in result.err
+
+
+@pytest.mark.parametrize("name", ["saxpy", "convolution"], ids=["template", "plain"])
+def test_run_captured_kernel_in_an_included_header_is_found(replay, tmp_path, name):
+    port = tmp_path / "port"
+    text = (port / f"{name}.cu").read_text()
+    (port / "device").mkdir()
+    (port / "device" / "kernels.cuh").write_text("#pragma once\n" + text)
+    for module in (name, "other"):  # both contain the kernels of the header
+        (port / f"{module}.cu").write_text('#include "device/kernels.cuh"\n')
+    result = replay(name)
+    assert result.code == 0, result.err
+    assert "0 failed" in result.out

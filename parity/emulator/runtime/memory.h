@@ -38,7 +38,7 @@ struct Context {
   i64 reserve, whole;        // instructions left beyond `budget`; all instructions of the launch
   u8 *snapshot;              // room for the registers of a wavefront
   const void *watched;       // the wavefront in the snapshot
-  u64 ticks;                 // how often the clock was read
+  u64 ticks, clock_rate;     // how often the clock was read, and its ticks per instruction
   u64 changes;               // of memory, to detect that nothing changes any more
   u32 compares;              // the kernel has a compare-and-swap
   u32 wave;                  // number, in its workgroup, of the wavefront that raised the fault
@@ -210,4 +210,4 @@ RUNTIME u32 trap(Context *, Mask exec, u32 instruction);
 
 // --- the rest of the machine ---
 RUNTIME u32 interrupt(Context *, u32 instruction); // handles a request to the host
-RUNTIME u64 ticks(Context *, i64 left);            // a clock that counts instructions, and increases with each reading
+RUNTIME u64 ticks(Context *, i64 left);            // a clock that follows the instructions, and increases with each reading

@@ -32,4 +32,4 @@ u32 interrupt(Context *c, u32 instruction) {
   box->asked = 0, header->ready = 0, c->changes++;
   return NONE;
 }
-u64 ticks(Context *c, i64 left) { return (u64)(c->whole - c->reserve - left) + ++c->ticks; }
+u64 ticks(Context *c, i64 left) { return ((u64)(c->whole - c->reserve - left) + ++c->ticks) * c->clock_rate; }

@@ -1,0 +1,90 @@
+"""Judges captured launches whose results depend on the order of threads or on a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from parity.compare.comparison import accepted_elements, compare
+from parity.compare.ulps import bit_patterns
+from parity.compare.verdict import Status, Verdict
+from parity.engine.cuda_oracle import ExecutableCode
+from parity.model.dtypes import Array, array_dtype
+from parity.model.launch import Arithmetic, Outcome
+from parity.op import Call
+from parity.reference.expected import Expected, Vendor
+from parity.runners import SupportsReordering
+
+_SPREADS = 8
+"""A number is undetermined if its distance from CUDA's is at most this many times the spread of the repetitions."""
+
+
+def judge_reordered(
+    call: Call, mine: ExecutableCode, got: Mapping[str, Array], expected: Mapping[str, Expected], vendor: Vendor
+) -> tuple[str, Verdict] | None:
+    """Repeat a failing launch in other orders. Return the verdict on what all orders have in common, and its output.
+
+    Elements that the orders change are undetermined. All other elements are judged as usual. Undetermined elements must
+    have CUDA's values in any order, if they have the same values in any order here.
+
+    Returns None if no wrong element is undetermined, or if the orders are not known.
+    """
+    device = mine.session if isinstance(mine.session, SupportsReordering) else mine.shadowing
+    if not isinstance(device, SupportsReordering):
+        return None
+    launch = call.on(mine.code).launch
+    outcomes = device.reorder(mine.code, launch, call.buffers)
+    if any(each.fault for each in outcomes):
+        return None
+    varying = {name: _undetermined(call, name, got[name], each.value, outcomes) for name, each in expected.items()}
+    if not any(each.any() for each in varying.values()):
+        return None
+    rounds = mine.shadowing is None or mine.shadowing.arithmetic(mine.code, launch) is Arithmetic.ROUNDS
+    left = []
+    for name, each in expected.items():
+        wrong = ~accepted_elements(each, got[name], vendor)
+        # A few elements may have the same value in all orders by chance.
+        by_chance = np.count_nonzero(wrong & ~varying[name]) < np.count_nonzero(varying[name])
+        mask = varying[name] | wrong if by_chance else varying[name]
+        several = [_sorted(_view(call, name, outcome)[mask]) for outcome in outcomes]
+        if mask.any() and all(np.array_equal(one, _sorted(each.value[mask])) for one in several):
+            continue  # the same values in another order
+        verdict = compare(replace(each, unspecified=each.unspecified | varying[name]), got[name], vendor=vendor)
+        if not verdict.passed:
+            return name, verdict.noted("other elements depend on the order of threads or on a clock; this one does not")
+        if (wrong & varying[name]).any():
+            if not rounds and all(np.array_equal(one, several[0]) for one in several):
+                verdict = compare(each, got[name], vendor=vendor)
+                return name, verdict.noted("the order of these values is not determined, but they differ in any order")
+            left.append(f"{np.count_nonzero(varying[name])} of {got[name].size} elements of {name}")
+    total = sum(each.size for each in got.values())
+    if not left:
+        return call.output, Verdict(Status.PASS, total=total)
+    detail = (
+        f"{', '.join(left)} depend on the order of threads or on a clock, so CUDA's values do not judge them; all "
+        "other elements are right"
+    )
+    return call.output, Verdict(Status.NOT_JUDGED, "nondeterministic", detail=detail)
+
+
+@np.errstate(all="ignore")
+def _undetermined(call: Call, name: str, got: Array, value: Array, outcomes: Sequence[Outcome]) -> Array:
+    """Return a mask of the elements that the orders change, and that may therefore differ from CUDA's ``value``."""
+    arrays = [got, *(_view(call, name, each) for each in outcomes)]
+    varies = np.logical_or.reduce([bit_patterns(got) != bit_patterns(each) for each in arrays])
+    kind = array_dtype(got)
+    if kind.is_block or not kind.is_float:
+        return np.asarray(varies)
+    numbers = np.stack([each.astype(np.float64) for each in arrays])
+    distance, spread = np.abs(value.astype(np.float64) - numbers[0]), np.ptp(numbers, axis=0)
+    return np.asarray(varies & ~(distance > _SPREADS * spread))
+
+
+def _view(call: Call, name: str, outcome: Outcome) -> Array:
+    return call.outputs[name].view(outcome.buffers[name])
+
+
+def _sorted(values: Array) -> Array:
+    return np.sort(bit_patterns(np.ascontiguousarray(values)), axis=None)
