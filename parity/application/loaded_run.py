@@ -18,6 +18,7 @@ from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Provenance
 from parity.engine.record_file import parse_record
 from parity.errors import UsageError
 from parity.footprint.measure import Footprint
+from parity.platform.archives import reading
 from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 from parity.report.document import (
@@ -113,20 +114,17 @@ def written_at(path: Path) -> str:
 
 
 def _read_archive(path: Path) -> LoadedRun:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if Path(name).name == RECORD]
-            if not names:
-                return _judge_recording(path)
-            if len(names) > 1:
-                raise UsageError(f"{path} has several runs ({', '.join(names)}); unpack it, and name a folder")
-            folder = names[0].removesuffix(RECORD)
-            wanted = {name: f"{folder}{name}" for name in (RECORD, MATRIX, MEASUREMENTS, FOOTPRINTS)}
-            files = {name: archive.read(full) for name, full in wanted.items() if full in archive.namelist()}
-            date = datetime.datetime(*archive.getinfo(names[0]).date_time).astimezone()
-    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
-    return _from_files(str(path), files, date.isoformat(timespec="seconds"))
+    with reading(path, "a ZIP file of a run or a recording", "copy it again") as archive:
+        names = [name for name in archive.namelist() if Path(name).name == RECORD]
+        folder = names[0].removesuffix(RECORD) if names else ""
+        wanted = {name: f"{folder}{name}" for name in (RECORD, MATRIX, MEASUREMENTS, FOOTPRINTS)}
+        files = {name: archive.read(full) for name, full in wanted.items() if full in archive.namelist()}
+        times = [datetime.datetime(*archive.getinfo(name).date_time).astimezone() for name in names]
+    if not names:
+        return _judge_recording(path)
+    if len(names) > 1:
+        raise UsageError(f"{path} has several runs ({', '.join(names)}); unpack it, and name a folder")
+    return _from_files(str(path), files, times[0].isoformat(timespec="seconds"))
 
 
 def _judge_recording(path: Path) -> LoadedRun:

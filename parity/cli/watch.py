@@ -11,12 +11,13 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parity.application.run import Prepared
 from parity.application.stored_results import RECORD, load
 from parity.application.watching import kernel_fingerprints
 from parity.cli.run import KeptRecords, run_with
+from parity.cli.shared.parser import build_parser
 from parity.cli.shared.terminal import errors, warn
 from parity.engine.case_records import CaseRecord
 from parity.errors import MissingTool, ParityError, display_path
@@ -36,20 +37,13 @@ SUFFIXES = (
 )
 """The files whose changes matter."""
 
-ONLY_RUN: Mapping[str, Any] = {
-    **dict.fromkeys(("failed", "resume", "shard", "costs", "history", "captured")),
-    "json": False,
-    "strict": False,
-    "github": False,
-}
-"""Options of ``parity run`` without a meaning here."""
-
 SETTLED, POLL = 200, 100
 """Milliseconds without a change before a run begins; milliseconds between checks for Ctrl-C."""
 
 
 def main(arguments: argparse.Namespace) -> int:
-    return run_with(argparse.Namespace(**{**ONLY_RUN, **vars(arguments)}), partial(_watch, arguments))
+    others = build_parser(["run"]).parse_args(["run", "--no-github"])  # the options that only parity run has
+    return run_with(argparse.Namespace(**{**vars(others), **vars(arguments)}), partial(_watch, arguments))
 
 
 def _watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> int:

@@ -104,6 +104,15 @@ def test_zip_of_output_folder_is_read(written, tmp_path):
         LoadedRun.read(tmp_path / "one.zip")
 
 
+def test_damaged_zip_of_output_folder_raises_usage_error(written, tmp_path):
+    path = tmp_path / "one.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(written("one") / "record.jsonl", "record.jsonl")
+    path.write_bytes(path.read_bytes().replace(b"versions", b"Versions", 1))
+    with pytest.raises(UsageError, match=r"one\.zip is not a ZIP file of a run .* truncated or altered \(Bad CRC"):
+        LoadedRun.read(path)
+
+
 @pytest.mark.parametrize("name", ["none", "empty", "text.jsonl"])
 def test_invalid_run_raises_usage_error(name, tmp_path):
     (tmp_path / "empty").mkdir()
