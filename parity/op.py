@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from parity.cases.builtin import bench_cases, covered_divergences, edge_cases, named_cases
 from parity.cases.parser import check_case, parse_case
+from parity.cases.specializations import specializations
 from parity.cases.strategies import case_strategy
 from parity.model.case import Case
 from parity.model.launch import Launch, Tiled
@@ -20,11 +21,12 @@ from parity.ops.declaration import Declaration, NamedCase
 from parity.ops.launch_rules import Step
 from parity.ops.lowering import Call, Work, count_work, lower, lower_for_timing
 from parity.ops.validation import check_declaration
+from parity.triton_kernels.kernel import Specialization, triton
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
 
-__all__ = ["Call", "CaseView", "Entry", "NamedCase", "Op", "Params", "Shape", "Step", "Work"]
+__all__ = ["Call", "CaseView", "Entry", "NamedCase", "Op", "Params", "Shape", "Step", "Work", "triton"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,15 @@ class Entry:
     @property
     def kernels(self) -> tuple[str, ...]:
         """All kernels that a call launches."""
+        if self.op.triton:
+            rest = self.op.kernel_names(self.dtypes)[1:]
+            return (*(each.symbol for each in self.specializations), *rest)
         return self.op.kernel_names(self.dtypes)
+
+    @property
+    def specializations(self) -> tuple[Specialization, ...]:
+        """The specializations of a Triton kernel; empty for other kernels."""
+        return specializations(self.op, self.dtypes) if self.op.triton else ()
 
     @property
     def name(self) -> str:

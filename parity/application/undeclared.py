@@ -39,7 +39,7 @@ def undeclared_kernels(
 def _other_files(suite: Suite, compiled: set[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield each source that no op names, with its kernels that are not compiled as a part of another source."""
     used = set(suite.files.values())
-    for path in find_modules(suite.kernels, ported=suite.sides.ported).values():
+    for path in find_modules(suite.kernels, ported=suite.sides.ported, declared=used).values():
         if path in used or not path.is_file():
             continue
         try:

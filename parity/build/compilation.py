@@ -37,7 +37,10 @@ from parity.porting import (
     real_libraries,
 )
 
-TOOLS = ("errors.py", "platform/*", "model/code_object.py", "model/finding.py", "compilers/*", "porting/*", "build/*")
+TOOLS = (
+    *("errors.py", "platform/*", "model/code_object.py", "model/finding.py"),
+    *("compilers/*", "porting/*", "triton_kernels/*", "build/*"),
+)
 """parity's own files that affect a build: this module and everything that it imports, with the tables."""
 
 _MOST_COMPILATIONS = 32

@@ -16,6 +16,7 @@ from parity.build.compilation import Attempts, Job, fingerprint
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.build.source_lookup import find_sources, missing_source
+from parity.build.triton_modules import build_triton, is_triton
 from parity.build.variant_search import build_source, chosen_variant, describe_helpful, read_code_object
 from parity.compilers.targets import TARGETS, Target, target
 from parity.model.code_object import CodeObject
@@ -67,7 +68,8 @@ def build(
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
     store = cache or Cache(default_root() / "build")
     sources = find_sources(folder, {module: path.absolute() for module, path in paths.items()}, chosen, settings)
-    vendors = {vendor for (_, vendor), source in sources.items() if source and not source.prebuilt}
+    compiled = {each: source for each, source in sources.items() if source and not is_triton(source)}
+    vendors = {vendor for (_, vendor), source in compiled.items() if not source.prebuilt}
     fingerprints = {each: fingerprint(each) for each in chosen if each.vendor in vendors}
 
     def build_one(task: tuple[str, Target]) -> Built:
@@ -75,6 +77,8 @@ def build(
         source = sources[module, to.vendor]
         if source is None:
             built = Built(module, to.name, 0.0, error=missing_source(module, to, paths[module], settings.sides))
+        elif is_triton(source):
+            built = build_triton(source, to, store)
         elif source.prebuilt:
             built = read_code_object(source, to, store)
         else:
@@ -124,7 +128,7 @@ def source_as_built(suite: Suite, module: str, name: str, *, cache: Cache | None
     one, store = target(name), cache or Cache(default_root() / "build")
     absolute = {module: path.absolute() for module, path in paths.items()}
     source = find_sources(suite.kernels.absolute(), absolute, [one], settings).get((module, one.vendor))
-    if source is None or source.prebuilt:
+    if source is None or source.prebuilt or is_triton(source):
         return None
     return chosen_variant(source, Job(one, fingerprint(one), store, Attempts(module, name, None)))
 
@@ -150,9 +154,15 @@ def _suite_settings(
 ) -> tuple[dict[str, Path], BuildSettings]:
     """Return the files of those modules that exist, and how to build them."""
     paths = {module: suite.files[module] for module in modules if module not in suite.missing}
+    return paths, BuildSettings(suite.sides, hipifier, kernels_to_instantiate(suite))
+
+
+def kernels_to_instantiate(suite: Suite) -> dict[str, tuple[str, ...]]:
+    """Return the templates with arguments, and the specializations of Triton functions, that ops of a suite name."""
     kernels: dict[str, dict[str, None]] = {}
     for entry in suite.kernel_entries:
-        if "<" in entry.kernel:
+        if entry.op.triton:
+            kernels.setdefault(entry.op.module, {}).update(dict.fromkeys(each.text for each in entry.specializations))
+        elif "<" in entry.kernel:
             kernels.setdefault(entry.op.module, {})[entry.kernel] = None
-    templates = {module: tuple(names) for module, names in kernels.items()}
-    return paths, BuildSettings(suite.sides, hipifier, templates)
+    return {module: tuple(names) for module, names in kernels.items()}

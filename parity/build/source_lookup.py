@@ -11,6 +11,7 @@ from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.errors import NoSource
 from parity.compilers.targets import Target
 from parity.model.code_object import prebuilt
+from parity.platform.files import read_text
 from parity.porting import ARCH, PORTED_SUFFIXES, Source, chosen_hipifier, closure, find_ported
 
 
@@ -45,6 +46,9 @@ def _source(
     options = sides.cuda if vendor == "cuda" else sides.amd
     if given := prebuilt(path):
         return Source(module, folder, path, options, {}, prebuilt=given)
+    if path.suffix == ".py":
+        texts = {path: read_text(path)}
+        return Source(module, folder, path, CompileOptions(), texts, kernels=tuple(settings.kernels.get(module, ())))
     root, source, ported = folder, path, path.suffix == ".hip"
     if vendor == "amd" and sides.ported and not ported:
         root, ported = sides.ported.absolute(), True

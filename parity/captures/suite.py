@@ -59,7 +59,7 @@ class CapturedOp(Op):
 
     def kernel_name(self, dtypes: Sequence[str], kernel: str = "") -> str:
         """Return the kernel's name, which may contain braces and has no type variables."""
-        return self.kernel
+        return self.pattern
 
     def case(self, number: int) -> Case:
         """Return the case of a launch."""
@@ -87,7 +87,7 @@ class CapturedOp(Op):
         """
         capture = _capture(self.capture)
         launch = capture.launches[int(dict(case.params)["launch"])]
-        return captured_call(capture, launch, self.kernel, self.parameters, self.variables)
+        return captured_call(capture, launch, self.pattern, self.parameters, self.variables)
 
     def divergences(self, dtypes: Sequence[str]) -> dict[str, str]:
         """Return nothing: no captured launch was written for a divergence."""

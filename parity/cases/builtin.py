@@ -11,8 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from parity.cases.options import allows, default_options
 from parity.cases.parser import find_mismatch, parse_case
-from parity.cases.strategies import allows, default_options
 from parity.data.extents import alternatives, evaluated, limits, measure
 from parity.data.layouts import in_rows
 from parity.errors import UsageError
@@ -23,6 +23,7 @@ from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration, NamedCase
 from parity.ops.lowering import is_pointwise, lower
 from parity.platform.files import read_rows
+from parity.triton_kernels.kernel import parameter_values
 
 BENCH_BYTES = 2**28
 """Bytes of the largest tensor of the contiguous case to measure: 64 Mi elements of four bytes."""
@@ -279,7 +280,7 @@ def _accepts_everywhere(op: Declaration, layout: Layout, dtypes: Sequence[str]) 
     if op.mismatch or op.shape:
         return False
     types = op.bind(dtypes)
-    params = {name: _usual(resolve_dtype(kind, types)) for name, kind in op.params.items()}
+    params = {name: _usual(op, name, types) for name in op.params}
     view = CaseView(op, dict.fromkeys(op.tensors, layout), params, types)
     if find_mismatch(op, view) or any(each != layout.shape for each in view.shapes.values()):
         return False
@@ -326,7 +327,7 @@ def _items(
         usual = "normal" if "normal" in streams else streams[0]
         found[name] = f"~{data}@{SHIFT * number}" if data and _accepts(op, name, types, data) else f"~{usual}@0"
     items = [f"{name}={layouts[name]}{found.get(name, '')}" for name in op.tensors]
-    items += [f"{n}={params.get(n, _usual(resolve_dtype(kind, types)))}" for n, kind in op.params.items()]
+    items += [f"{n}={params.get(n, _usual(op, n, types))}" for n in op.params]
     return " ".join(items)
 
 
@@ -342,5 +343,7 @@ def _accepts(op: Declaration, name: str, types: Mapping[str, DType], data: str) 
     return data in streams or any(edge.stream == data and edge.accepts(kind, streams) for edge in EDGE_TEMPLATES)
 
 
-def _usual(kind: DType) -> float | int:
-    return 1.5 if kind.is_float else 3
+def _usual(op: Declaration, param: str, types: Mapping[str, DType]) -> float | int:
+    if op.triton and param in op.tuned:
+        return parameter_values(op.triton.choices[param])[0]
+    return 1.5 if resolve_dtype(op.params[param], types).is_float else 3

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from parity.cases.options import violated_condition
+from parity.cases.specializations import missing_specialization
 from parity.data.buffers import Memory
 from parity.data.indices import INDEX_STREAMS, is_sentinel
 from parity.data.streams import has_stream, streams_of, unknown_stream
 from parity.dsl.arguments import in_range
-from parity.dsl.expression import Scope
 from parity.dsl.shapes import ShapeMismatch
 from parity.errors import UsageError, nearest, parse_natural
 from parity.model.case import Case, Tensor, split
@@ -162,22 +163,10 @@ def find_mismatch(op: Declaration, view: CaseView) -> str:
             return str(complaint)
         with op.origin.naming("shapes"):
             view.shapes  # noqa: B018 - raises if an extent of an output is negative
+        if complaint := missing_specialization(op, view):
+            return complaint
         if not op.launch:
             view.grid  # noqa: B018 - raises if no device can launch it
     except ShapeMismatch as mismatch:
         return str(mismatch)
-    return ""
-
-
-def violated_condition(op: Declaration, scope: Scope) -> str:
-    """Return a message for the first condition that does not hold, or an empty string.
-
-    Conditions with names that do not have a value yet are skipped.
-    """
-    with op.origin.naming("where"):
-        for rule in op.conditions:
-            known = not rule.unknown(scope) - scope.failed.keys() and rule.tensors <= scope.tensors.keys()
-            if known and not rule(scope):
-                shown = rule.shown(scope)
-                return f"{rule} must hold" + (f"; here {shown}" if shown else "")
     return ""

@@ -5,13 +5,13 @@ The draws and their order decide which cases a seed gives. Changing them changes
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from parity.cases.parser import find_mismatch, violated_condition
-from parity.data.extents import NUMBERS, allowed_values, draw_values, usual_values
+from parity.cases.options import default_options, violated_condition
+from parity.cases.parser import find_mismatch
+from parity.data.extents import draw_values
 from parity.data.layouts import LAUNCHES, Draw, pick, shape
 from parity.data.parameters import parameter
 from parity.dsl.expression import Scope, Value
@@ -154,18 +154,6 @@ def _draw_values(op: Declaration, draw: Draw) -> Mapping[str, Any]:
 def _draw_names(op: Declaration, draw: Draw) -> Scope:
     with op.origin.naming("choices"):
         return draw_values(draw, op.parsed_shapes, op.choices, tuple(op.params), partial(default_options, op))
-
-
-@functools.lru_cache(maxsize=1024)
-def default_options(op: Declaration, name: str, kind: str) -> Sequence[Value]:
-    """Return the default values of a name that the op's conditions allow (see ``usual_values``)."""
-    usual = NUMBERS if name in op.params else usual_values(kind, name in op.parsed_shapes.many)
-    return allowed_values(usual, partial(allows, op, name))
-
-
-def allows(op: Declaration, name: str, value: Value) -> bool:
-    """Return whether the conditions that depend on this name alone hold for a value."""
-    return all(rule(Scope({name: value})) for rule in op.conditions_by_name.get(name, ()))
 
 
 def _as_number(value: Value, kind: DType) -> float | int:

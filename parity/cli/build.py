@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.text import Text
 
-from parity.build.modules import build
+from parity.build.modules import build, kernels_to_instantiate
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.terminal import build_progress, errors, output, print_json
@@ -65,7 +65,8 @@ def main(arguments: argparse.Namespace) -> int:
     targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
     cuda = {} if arguments.target else _cuda_sides(modules)
     with build_progress(len(modules) * len(targets) + len(cuda)) as done:
-        settings, callbacks = BuildSettings(project.sides), BuildCallbacks(done, done.note)
+        settings = BuildSettings(project.sides, kernels=_triton_kernels(project))
+        callbacks = BuildCallbacks(done, done.note)
         build_all = partial(build, project.kernels, jobs=arguments.jobs, settings=settings, progress=callbacks)
         found = build_all(modules, targets) + build_all(cuda, [CUDA_TARGET])
     order = {module: place for place, module in enumerate(modules)}
@@ -105,17 +106,27 @@ def _cuda_sides(modules: Mapping[str, Path]) -> dict[str, Path]:
 
 def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
     """The files to build, by module: the modules of the suite, and other files of the folder by their names."""
-    found = find_modules(project.kernels, ported=project.sides.ported)
+    declared: dict[Path, str] = {}
     with suppress(UsageError):  # case files are missing or broken: the sources compile without them
         suite = load_suite(project.kernels, project.cases)
         declared = {suite.files[module]: module for module in suite.modules if module not in suite.missing}
-        found = {declared.get(path, name): path for name, path in found.items()}
+    found = find_modules(project.kernels, ported=project.sides.ported, declared=declared)
+    found = {declared.get(path, name): path for name, path in found.items()}
     files = {path.resolve(): name for name, path in found.items()}
     wanted = [files.get(Path(name).resolve(), name) for name in wanted]
     for name in wanted:
         if name not in found:
             raise UsageError(f"no module {name!r} in {project.kernels}; it has {' '.join(found)}{nearest(name, found)}")
     return {name: found[name] for name in wanted or found}
+
+
+def _triton_kernels(project: Project) -> dict[str, tuple[str, ...]]:
+    """The specializations of Triton functions, by module. Other kernels are built as their sources have them."""
+    with suppress(UsageError):
+        suite = load_suite(project.kernels, project.cases)
+        modules = {op.module for op in suite.ops.values() if op.triton}
+        return {module: names for module, names in kernels_to_instantiate(suite).items() if module in modules}
+    return {}
 
 
 def _numbers(one: Built) -> list[int]:

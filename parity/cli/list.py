@@ -75,7 +75,7 @@ def _table(entries: Iterable[Entry]) -> Text:
         ops.setdefault(entry.op.name, []).append(entry)
     rows: list[list[Cell]] = []
     for name, each in ops.items():
-        kernel = "a library" if each[0].op.library else each[0].op.kernel
+        kernel = "a library" if each[0].op.library else each[0].op.pattern
         dtypes = _dtypes([entry.dtypes for entry in each])
         rows.append([Text(name, "bold"), f"{len(each)} x", kernel, Text(dtypes, "cyan")])
     return coloured((), rows, right=(1,))

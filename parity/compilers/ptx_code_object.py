@@ -18,7 +18,7 @@ _PARAM = re.compile(
     r"\.param (?:\.align (?P<align>\d+) )?\.[a-z]+(?P<bits>\d+)(?P<pointer> \.ptr(?: \.\w+)*(?: \d+)?)?"
     r" \w+(?:\[(?P<count>\d+)\])?"
 )
-_MAXNTID = re.compile(r"\.maxntid (\d+)(?:, (\d+))?(?:, (\d+))?")
+_MAXNTID = re.compile(r"\.(?:max|req)ntid (\d+)(?:, (\d+))?(?:, (\d+))?")
 _DEFAULT_MAXNTID = "1024"
 # The report of ptxas -v about one entry.
 _USAGE = re.compile(

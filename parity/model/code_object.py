@@ -60,6 +60,7 @@ class Kernel:
         spills: registers (SGPR and VGPR) that were spilled.
         max_threads: the largest workgroup that the code supports.
         hidden: arguments that the runtime fills in, named by their kind.
+        dynamic_lds: dynamic LDS that every launch needs. Only Triton's kernels state it.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Kernel:
     spills: int = 0
     max_threads: int = 1024
     hidden: tuple[Argument, ...] = ()
+    dynamic_lds: int = 0
 
     @property
     def explicit_bytes(self) -> int:

@@ -173,6 +173,7 @@ class Launch:
         then: further launches, in order, on the same buffers.
         constants: content of ``__constant__`` and ``__device__`` variables that the host fills before the first launch,
             by name in the source. Other variables keep their initial values.
+        by_code: block, shared memory and trailing null pointers follow from the code object, as for Triton's kernels.
     """
 
     kernel: str
@@ -182,6 +183,7 @@ class Launch:
     shared_bytes: int = 0
     then: tuple[Launch, ...] = ()
     constants: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    by_code: bool = False
 
     @property
     def sequence(self) -> tuple[Launch, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from parity.data.extents import Choices
+from parity.data.extents import Choices, alternatives
 from parity.data.layouts import STRIDES, Draw, Strides
 from parity.data.streams import has_stream, streams_of
 from parity.dsl.arguments import ArgumentSpec, parse_argument
@@ -16,12 +16,13 @@ from parity.dsl.expression import Expression, expression
 from parity.dsl.shapes import Shapes, parse_shapes, words
 from parity.errors import UsageError, nearest
 from parity.model.divergences import divergence
-from parity.model.dtypes import DType, dtype, resolve_dtype
+from parity.model.dtypes import DTYPES, DType, dtype, resolve_dtype
 from parity.model.launch import BLOCK, Grid
 from parity.ops.callbacks import OpOrigin
 from parity.ops.case_view import CaseView, Shape
 from parity.ops.launch_rules import Number, Step
 from parity.reference.expected import Expected
+from parity.triton_kernels.kernel import TritonKernel, parameter_values
 
 DATA = ("mixed", "normal", "special", "near", "bits")
 """Streams from which inputs are drawn by default."""
@@ -70,8 +71,10 @@ class Declaration:
     # Kernel ------------------------------------------------------------------------------------------------------
     name: str
     """``module.op``. The module names the ``.cu`` file."""
-    kernel: str
-    """Name of the kernel entry, with type variables in braces: ``cast_{S}_{D}``."""
+    kernel: str | TritonKernel
+    """Name of the kernel entry, with type variables in braces: ``cast_{S}_{D}``. Or a Triton function:
+    ``triton("softmax.py:softmax_kernel", BLOCK="bit_ceil(c)")`` (docs/triton.md).
+    """
     types: tuple[str, ...]
     """Dtype combinations, in the order of the type variables: ``"f32"`` or ``"f32,u8"``."""
     args: str
@@ -87,6 +90,8 @@ class Declaration:
     """How the kernel's name spells a dtype, where it differs from the dtype's name."""
     source: str = ""
     """File of the kernel below the kernels folder. Default: ``module.cu``."""
+    triton: TritonKernel | None = None
+    """The Triton function. Set by the constructor if ``kernel`` is one."""
     library: bool = False
     """True if the op has no kernel and judges what libraries compute. ``kernel`` is then only the name of its rows."""
 
@@ -233,6 +238,9 @@ class Declaration:
         object.__setattr__(self, "declared", _caller())
         if self.outputs is None:
             object.__setattr__(self, "outputs", {} if self.updates else {"out": "T"})
+        if isinstance(self.kernel, TritonKernel):
+            for name, value in _with_triton(self, self.kernel).items():
+                object.__setattr__(self, name, value)
 
     @property
     def module(self) -> str:
@@ -241,7 +249,12 @@ class Declaration:
     @property
     def file(self) -> str:
         """The source file of the kernel, below the kernels folder."""
-        return self.source or f"{self.module}.cu"
+        return self.source or (self.triton.file if self.triton else f"{self.module}.cu")
+
+    @property
+    def tuned(self) -> tuple[str, ...]:
+        """The parameters that choose a specialization of a Triton kernel. References get them by keyword only."""
+        return tuple(self.triton.choices) if self.triton else ()
 
     @functools.cached_property
     def origin(self) -> OpOrigin:
@@ -251,12 +264,23 @@ class Declaration:
     @functools.cached_property
     def steps(self) -> tuple[Step, ...]:
         """The kernels that a call launches, in order."""
-        return (Step(self.kernel, self.args, self.grid, self.block, self.shared, self.launch), *self.then)
+        return (Step(self.pattern, self.args, self.grid, self.block, self.shared, self.launch), *self.then)
+
+    @property
+    def pattern(self) -> str:
+        """The name of the kernel entry with type variables in braces."""
+        assert isinstance(self.kernel, str)  # the constructor replaces a Triton function
+        return self.kernel
 
     @functools.cached_property
     def parsed_shapes(self) -> Shapes:
         """The parsed ``shapes``; empty if the op declares none."""
-        return parse_shapes(self.shapes) if self.shapes else Shapes("", {}, {})
+        found = parse_shapes(self.shapes) if self.shapes else Shapes("", {}, {})
+        if not self.triton:
+            return found
+        known = {*found.free, *found.defined, *self.params}
+        numbers = {name: each for name, each in self.triton.numbers.items() if name not in known}
+        return replace(found, defined={**found.defined, **numbers})
 
     @functools.cached_property
     def struct_fields(self) -> Mapping[str, tuple[ArgumentSpec, ...]]:
@@ -272,7 +296,7 @@ class Declaration:
     @functools.cached_property
     def variables(self) -> tuple[str, ...]:
         """Names of the type variables, in the order of ``types``."""
-        return tuple(part.partition("}")[0] for part in self.kernel.split("{")[1:]) or ("T",)
+        return tuple(part.partition("}")[0] for part in self.pattern.split("{")[1:]) or ("T",)
 
     @property
     def compared(self) -> dict[str, str]:
@@ -325,7 +349,7 @@ class Declaration:
 
     def accepted_strides(self, name: str) -> Strides:
         """The layouts that the kernel accepts for a tensor."""
-        usual = "aligned" if name in self.symbols.values() else "dense"
+        usual = "aligned" if name in self.symbols.values() or self.triton else "dense"
         if "info" in self.argument_names or self.library or self.layouts:
             usual = "distinct" if name in self.compared else "any"
         kind = self.strides.get(name, usual) if isinstance(self.strides, Mapping) else self.strides or usual
@@ -334,7 +358,7 @@ class Declaration:
     def kernel_name(self, dtypes: Sequence[str], kernel: str = "") -> str:
         """Return the kernel entry's name for these dtypes; ``kernel`` is the pattern (default: the first kernel)."""
         spelled = (self.spelling.get(name, name) for name in dtypes)
-        return (kernel or self.kernel).format(**dict(zip(self.variables, spelled, strict=True)))
+        return (kernel or self.pattern).format(**dict(zip(self.variables, spelled, strict=True)))
 
     def kernel_names(self, dtypes: Sequence[str]) -> tuple[str, ...]:
         """Return the names of all kernel entries that a call launches."""
@@ -395,6 +419,31 @@ class Declaration:
         if not found:
             raise UsageError(f"op {self.name}: {name} has type {kind}, which has only the data {' '.join(known)}")
         return found
+
+
+def _with_triton(op: Declaration, kernel: TritonKernel) -> dict[str, Any]:
+    """Return the fields of a declaration whose kernel is a Triton function.
+
+    Keywords with several values become parameters. Whole numbers are i32, Triton's type of an argument that fits.
+    """
+    chosen = {name: parameter_values(values) for name, values in kernel.choices.items()}
+    kinds = [*op.inputs.values(), *(op.outputs or {}).values(), *op.updates.values(), *op.params.values()]
+    variables = [kind for kind in dict.fromkeys(kinds) if kind.isidentifier() and kind not in DTYPES]
+    given = {*op.inputs, *(op.outputs or {}), *op.updates, *op.params, *op.workspace, *op.scalars, *op.structs, "info"}
+
+    def with_type(word: str) -> str:
+        name, equals, value = word.partition("=")
+        return word if ":" in name or name in given else f"{name}:i32{equals}{value}"
+
+    return {
+        "kernel": f"{kernel.name}{''.join(f'_{{{name}}}' for name in variables)}",
+        "triton": kernel,
+        "args": " ".join(map(with_type, words(op.args))),
+        "params": {**op.params, **dict.fromkeys(chosen, "i32")},
+        "choices": [{**each, **chosen} for each in (alternatives(op.choices) or [{}])] if chosen else op.choices,
+        "grid_stride": False,
+        "block": 32 * int(kernel.constants.get("num_warps") or 4),
+    }
 
 
 def _caller() -> str:

@@ -25,6 +25,7 @@ from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.sort import InOrder
+from parity.triton_kernels.kernel import Constant, symbol
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +103,13 @@ class Work:
 
 
 def with_symbols(launch: Launch, code: CodeObject) -> Launch:
-    """Return the launch with the symbols that its kernels have in a code object."""
+    """Return the launch with its kernels' symbols in a code object, and with what the object defines."""
     kernel, then = code.symbol(launch.kernel), tuple(with_symbols(each, code) for each in launch.then)
+    if launch.by_code and kernel in code.kernels:
+        found = code.kernels[kernel]
+        scratch = (Pointer(None),) * (len(found.args) - len(launch.args))
+        block, args = (found.max_threads, 1, 1), (*launch.args, *scratch)
+        return replace(launch, block=block, shared_bytes=found.dynamic_lds, args=args, then=then, by_code=False)
     return launch if kernel == launch.kernel and then == launch.then else replace(launch, kernel=kernel, then=then)
 
 
@@ -124,7 +130,11 @@ def lower(op: Declaration, case: Case) -> Call:
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
     buffers |= _info(op, view) | _workspace(op, view)
     inputs = _logical_inputs(op, case, memory, buffers)
-    scalars = {name: resolve_dtype(kind, view.types).convert(view.params[name])[()] for name, kind in op.params.items()}
+    scalars = {
+        name: resolve_dtype(kind, view.types).convert(view.params[name])[()]
+        for name, kind in op.params.items()
+        if name not in op.tuned
+    }
     computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, view.shape)
     outputs = {name: memory[name].tensor.layout for name in op.compared}
     if case.is_sparse:
@@ -191,7 +201,7 @@ def _refer(
     """
     assert op.reference is not None
     arrays = [inputs.get(name) for name in op.filled]
-    keywords = accepted(op.reference, to=computation.dtype, shape=view.shape, grid=view.grid)
+    keywords = accepted(op.reference, to=computation.dtype, shape=view.shape, grid=view.grid, **_constants_of(op, view))
     with np.errstate(all="ignore"):  # the data contain NaN and infinities, and provoke overflow
         try:
             found = op.origin.call("the reference", op.reference, *arrays, *computation.params.values(), **keywords)
@@ -210,6 +220,13 @@ def _refer(
                 f" which is {dtypes[name]} of shape {shape}"
             )
     return {name: _checked(op, case, name, expected) for name, expected in by_output.items()}
+
+
+def _constants_of(op: Declaration, view: CaseView) -> dict[str, Constant]:
+    """The values of a Triton kernel's keywords, by name."""
+    if not op.triton:
+        return {}
+    return {**op.triton.constants, **op.triton.case_values(view.params, view.scope)}
 
 
 def _checked(op: Declaration, case: Case, name: str, expected: Expected) -> Expected:
@@ -370,7 +387,11 @@ def _launches(op: Declaration, case: Case, view: CaseView) -> Launch:
         with op.origin.naming("args"):
             args = tuple(_argument(op, each, case, view, scope) for each in step.arguments)
         name = op.kernel_name(case.dtypes, step.kernel)
-        launches.append(Launch(name, grid.grid, grid.block, args, grid.shared_bytes))
+        if op.triton and not number:
+            with op.origin.naming("kernel"):
+                name = symbol(name, op.triton.case_values(view.params, view.scope))
+        by_code = bool(op.triton) and not number
+        launches.append(Launch(name, grid.grid, grid.block, args, grid.shared_bytes, by_code=by_code))
     return replace(launches[0], then=tuple(launches[1:]))
 
 

@@ -40,6 +40,7 @@ def check_declaration(op: Declaration) -> None:
     _check_types(op)
     _check_kernel_names(op)
     _check_dtypes(op)
+    _check_triton(op)
     if op.library and op.reference is None:
         raise _error(op, "a reference judges what libraries compute; name one in reference=")
     _check_names(op)
@@ -141,6 +142,22 @@ def _check_dtypes(op: Declaration) -> None:
             raise _error(op, f"block is {step.block}; a block has 1 to {BLOCK} threads")
 
 
+def _check_triton(op: Declaration) -> None:
+    """Check the fields of an op whose kernel is a Triton function."""
+    if not op.triton:
+        return
+    if op.triton.file != op.file:
+        raise _error(op, f"source is {op.source!r}, but the kernel is in {op.triton.file}; leave source out")
+    if not (op.grid or op.launch):
+        raise _error(op, 'a Triton kernel needs a grid, such as grid="ceil(n/BLOCK)"')
+    if op.then:
+        raise _error(op, "then: kernels that follow a Triton kernel are not supported")
+    names = {*op.parsed_shapes.free, *op.parsed_shapes.defined, *op.params}
+    for name, each in op.triton.expressions.items():
+        with _naming(op, f"kernel: {name}"):
+            _check_expression(each, names - {name}, ())
+
+
 def _check_names(op: Declaration) -> None:
     """Check names that must be inputs, tensors, layouts or streams."""
     in_place = (op.in_place,) if op.in_place else ()
@@ -226,8 +243,9 @@ def _check_reference(op: Declaration) -> None:
         signature = inspect.signature(op.reference)
     except (TypeError, ValueError):  # a C function without a signature
         return
-    positional = (*op.filled, *op.params)
-    named = [name for name in ("to", "shape", "grid") if name in signature.parameters]
+    positional = (*op.filled, *(name for name in op.params if name not in op.tuned))
+    offered = ("to", "shape", "grid", *(op.triton.given if op.triton else ()))
+    named = [name for name in offered if name in signature.parameters]
     try:
         signature.bind(*positional, **dict.fromkeys(named))
     except TypeError as error:

@@ -111,12 +111,14 @@ _LONGEST = 180
 """Bytes in the name of a source. File systems allow 255, and compilers add up to 60 in the names of their files."""
 
 
-def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: Path | None = None) -> dict[str, Path]:
+def find_modules(
+    folder: Path, modules: Iterable[str] | None = None, *, ported: Path | None = None, declared: Iterable[Path] = ()
+) -> dict[str, Path]:
     """Return the source of each module in ``folder``, or of the given modules, in alphabetical order.
 
     A module is a ``.cu`` or ``.cu.cc`` file, or a ``.hip`` file without such a file next to it. Its name is the path
     below ``folder`` without the suffix. The source of a module that is given as code objects does not exist. Files
-    below ``ported`` belong to the other side.
+    below ``ported`` belong to the other side. Python files are modules only if they are among ``declared``.
 
     Raises:
         UsageError: The folder does not exist or holds no source, a name is too long, or a module is not in it.
@@ -125,12 +127,13 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: 
         raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
     apart = ported if ported and ported != folder and ported.is_relative_to(folder) else None
     found: dict[str, Path] = {}
-    for path in sorted(find_below(folder, *_MODULE_SUFFIXES), key=_rank):
+    python = [path for path in declared if path.suffix == ".py" and path.is_file()]
+    for path in (*sorted(find_below(folder, *_MODULE_SUFFIXES), key=_rank), *python):
         if apart and path.is_relative_to(apart):
             continue
         source = replaced_source(path)
         name = source.relative_to(folder).as_posix()
-        for suffix in (".hip", *reversed(CUDA_SUFFIXES)):
+        for suffix in (".hip", ".py", *reversed(CUDA_SUFFIXES)):
             name = name.removesuffix(suffix)
         found.setdefault(name, source)
     found = dict(sorted(found.items()))

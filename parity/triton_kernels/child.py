@@ -1,0 +1,160 @@
+"""Runs in a child process: compiles specializations with Triton, and writes the code of each.
+
+``python child.py REQUEST OUTPUT`` compiles. The request is JSON: ``root`` (the kernels folder), ``backend``, ``arch``,
+``wavefront`` and ``kernels``, the fields of ``Specialization``. ``OUTPUT/N.s`` and ``OUTPUT/N.bin`` are the text and
+the code object of kernel N, and ``OUTPUT/result.json`` describes all kernels.
+
+``python child.py REQUEST LISTING HSACO`` assembles a listing with Triton's LLVM, which may know instructions that
+parity's clang does not. This file imports nothing of parity.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import sysconfig
+import traceback
+from pathlib import Path
+from typing import Any
+
+DIVISIBLE = 16
+
+
+def main(request: Path, output: Path) -> None:
+    """Compile everything that the request names."""
+    asked = json.loads(request.read_text())
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    target = GPUTarget(asked["backend"], asked["arch"], asked["wavefront"])
+    found: dict[str, Any] = {"version": triton.__version__, "package": str(Path(triton.__file__).parent), "kernels": []}
+    found["ptxas"] = ptxas(asked["arch"]) if asked["backend"] == "cuda" else ""
+    for number, kernel in enumerate(asked["kernels"]):
+        try:
+            found["kernels"].append(compiled(kernel, Path(asked["root"]), target, output / str(number)))
+        except Exception as error:
+            found["kernels"].append({"error": described(error, Path(asked["root"]))})
+    found["files"] = sorted(own_files(Path(triton.__file__).parent, Path(asked["root"])))
+    (output / "result.json").write_text(json.dumps(found))
+
+
+def compiled(kernel: dict[str, Any], root: Path, target: Any, stem: Path) -> dict[str, Any]:
+    """Compile one kernel, write its code, and return its metadata."""
+    import triton
+    from triton.compiler import ASTSource
+
+    function = jit_function(kernel, root)
+    names = [name for name in function.arg_names if name not in kernel["constants"]]
+    types = dict(zip(names, kernel["signature"], strict=True))
+    signature = {name: types.get(name, "constexpr") for name in function.arg_names}
+    constants = {(function.arg_names.index(n),): constant(v) for n, v in kernel["constants"].items()}
+    aligned = {(function.arg_names.index(names[i]),): [["tt.divisibility", DIVISIBLE]] for i in kernel["aligned"]}
+    source = ASTSource(function, signature, constants, aligned)
+    options = {name: value for name, value in kernel["options"].items() if value is not None}
+    made = triton.compile(source, target=target, options=options)
+    text, binary = ("amdgcn", "hsaco") if target.backend == "hip" else ("ptx", "cubin")
+    stem.with_suffix(".s").write_text(made.asm[text])
+    stem.with_suffix(".bin").write_bytes(made.asm[binary])
+    metadata = made.metadata
+    return {
+        "name": metadata.name,
+        "shared": metadata.shared,
+        "num_warps": metadata.num_warps,
+        "scratch": getattr(metadata, "global_scratch_size", 0) or 0,
+        "arguments": names,
+        "line": getattr(function, "starting_line_number", 0),
+    }
+
+
+def assemble(request: Path, listing: Path, hsaco: Path) -> None:
+    """Assemble and link an AMD listing."""
+    asked = json.loads(request.read_text())
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import make_backend
+
+    backend = make_backend(GPUTarget(asked["backend"], asked["arch"], asked["wavefront"]))
+    hsaco.write_bytes(backend.make_hsaco(listing.read_text(), {}, backend.parse_options({"arch": asked["arch"]})))
+
+
+def ptxas(arch: int) -> str:
+    """Return the ptxas that Triton uses for an architecture."""
+    from triton.backends.nvidia import compiler
+
+    try:
+        return str(compiler.get_ptxas(arch).path)
+    except (AttributeError, TypeError):  # Triton 3.4 has only one
+        return str(compiler.get_ptxas().path)
+
+
+def jit_function(kernel: dict[str, Any], root: Path) -> Any:
+    """Import the file as a module of its package, and return the function below its decorators."""
+    path = root / kernel["file"]
+    folder, name = path.parent, path.stem
+    while (folder / "__init__.py").is_file():
+        folder, name = folder.parent, f"{folder.name}.{name}"
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    module = importlib.import_module(name)
+    function: Any = getattr(module, kernel["function"], None)
+    while function is not None and not hasattr(function, "arg_names"):
+        function = getattr(function, "fn", None)
+    while function is not None and hasattr(getattr(function, "fn", None), "arg_names"):  # autotune and heuristics
+        function = function.fn
+    if function is None:
+        raise ValueError(f"{path.name} has no @triton.jit function {kernel['function']}")
+    missing = [name for name in kernel["constants"] if name not in function.arg_names]
+    if missing:
+        raise ValueError(f"{kernel['function']} has no parameter {missing[0]}")
+    left = [name for name in function.arg_names if name not in kernel["constants"]]
+    if len(left) != len(kernel["signature"]):
+        given = f"args of the declaration has {len(kernel['signature'])}"
+        raise ValueError(f"{kernel['function']} takes {len(left)} arguments ({' '.join(left)}); {given}")
+    return function
+
+
+def constant(value: Any) -> Any:
+    """Return the value of a constexpr parameter."""
+    if isinstance(value, str) and value.startswith("tl."):
+        import triton.language as tl
+
+        return getattr(tl, value[3:])
+    return value
+
+
+def described(error: BaseException, root: Path) -> str:
+    """Return an error in the form of a compiler: ``file:line:column: error: text``."""
+    nested: BaseException | None = error
+    place = ""
+    while nested is not None:
+        node = getattr(nested, "node", None)
+        source = getattr(nested, "src", None)
+        if node is not None and source is not None:
+            line = getattr(node, "lineno", 0)
+            place = f"line {line} of the function: {source.splitlines()[line - 1].strip()}" if line else ""
+        nested = nested.__cause__
+    message = str(error.__cause__ or error).strip() or type(error).__name__
+    last = message.splitlines()[-1] if message else ""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if Path(frame.filename).is_relative_to(root):
+            return f"{Path(frame.filename).relative_to(root)}:{frame.lineno}:1: error: {last}"
+    return f"{last} ({place})" if place else last
+
+
+def own_files(package: Path, root: Path) -> set[str]:
+    """Return the imported Python files outside of Triton, Python's library and other installed packages."""
+    installed = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    found = set()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if not file or not file.endswith(".py"):
+            continue
+        path = Path(file).resolve()
+        foreign = any(path.is_relative_to(each) for each in installed) and not path.is_relative_to(root)
+        if not (foreign or path.is_relative_to(package) or path == Path(__file__).resolve()):
+            found.add(str(path))
+    return found
+
+
+if __name__ == "__main__":
+    (main if len(sys.argv) == 3 else assemble)(*map(Path, sys.argv[1:]))

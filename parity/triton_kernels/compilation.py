@@ -1,0 +1,232 @@
+"""Compiles Triton specializations for one target: a child process runs Triton, and one code object holds all kernels.
+
+Triton's LLVM assembles the joint listing for AMD, and each kernel must have the same bytes as in Triton's own HSACO.
+Triton's ptxas assembles the joint PTX for CUDA.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import io
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from parity.compilers import zig
+from parity.compilers.errors import CompileError
+from parity.compilers.ptx_code_object import parse_ptx
+from parity.compilers.targets import Target
+from parity.errors import MissingTool
+from parity.model.code_object import CodeObject, parse
+from parity.platform.installation import install_command, package_folders
+from parity.platform.serialization import json_text, read_json
+from parity.triton_kernels.kernel import Specialization
+from parity.triton_kernels.merging import Compiled, joint_listing, joint_ptx
+
+_CHILD = Path(__file__).with_name("child.py")
+_REQUEST = "request.json"
+_DIRECTIVE = re.compile(r"^\t\.amdgcn_target [^\n]*", re.MULTILINE)
+_TARGET = re.compile(r"^\.target (\w+)", re.MULTILINE)
+_CALLED = "/triton"
+"""The name of Triton's package in line tables: it does not depend on where Triton is installed."""
+
+
+class _Kernel(msgspec.Struct):
+    """The child process's report about a kernel."""
+
+    error: str = ""
+    name: str = ""
+    shared: int = 0
+    num_warps: int = 0
+    scratch: int = 0
+    arguments: tuple[str, ...] = ()
+    line: int = 0
+
+
+class _Result(msgspec.Struct):
+    version: str
+    package: str
+    ptxas: str
+    kernels: list[_Kernel]
+    files: list[str]
+
+
+@dataclass(frozen=True)
+class TritonCode:
+    """A code object with all kernels of a module.
+
+    Attributes:
+        listing, binary: the files.
+        files: the Python files that the compilation imported.
+    """
+
+    code: CodeObject
+    listing: Path
+    binary: Path
+    files: tuple[Path, ...]
+
+
+@functools.cache
+def triton_version() -> str:
+    """Return the version of the installed Triton. Does not import it.
+
+    Raises:
+        MissingTool: Triton is not installed.
+    """
+    if package_folders("triton"):
+        for name in ("triton", "pytorch-triton", "pytorch-triton-rocm", "triton-rocm"):
+            try:
+                return f"Triton {importlib.metadata.version(name)}"
+            except importlib.metadata.PackageNotFoundError:
+                continue
+        return "Triton of unknown version"
+    raise MissingTool("Triton", "the Python package triton", install_command("triton"))
+
+
+def compile_module(
+    module: str, root: Path, kernels: Sequence[Specialization], target: Target, folder: Path
+) -> TritonCode:
+    """Compile the kernels of a module into one code object in ``folder``. ``root`` is the kernels folder.
+
+    Raises:
+        CompileError: Triton, or an assembler, refused a kernel.
+        MissingTool: Triton is not installed.
+    """
+    triton_version()
+    stem = Path(kernels[0].file).stem
+    scratch = folder / "triton"
+    scratch.mkdir()
+    try:
+        result = _compiled_apart(module, root, kernels, target, scratch)
+        package = Path(result.package)
+
+        def shown(path: Path) -> str:
+            for origin, name in ((root, ""), (package, f"{_CALLED}/")):
+                if path.is_relative_to(origin):
+                    return f"{name}{path.relative_to(origin).as_posix()}"
+            return path.as_posix()
+
+        parts = [
+            Compiled(each.symbol, made.name, (scratch / f"{i}.s").read_text(), made.arguments)
+            for i, (each, made) in enumerate(zip(kernels, result.kernels, strict=True))
+        ]
+        if target.vendor == "cuda":
+            listing, binary = folder / f"{stem}.ptx", folder / f"{stem}.cubin"
+            listing.write_text(joint_ptx(parts, shown))
+            code = parse_ptx(listing.read_text(), module, target, _ptxas(module, target, listing, binary, result.ptxas))
+        else:
+            listing, binary = folder / f"{stem}.s", folder / f"{stem}.hsaco"
+            listing.write_text(joint_listing(parts, target.name, shown))
+            _assemble(module, target, listing, binary, scratch, parts[0].text)
+            for i, part in enumerate(parts):
+                _check_same_code(module, target, part, binary, scratch / f"{i}.bin")
+            code = parse(listing.read_text(), module)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return TritonCode(_with_metadata(code, kernels, result), listing, binary, tuple(map(Path, result.files)))
+
+
+def _compiled_apart(
+    module: str, root: Path, kernels: Sequence[Specialization], target: Target, scratch: Path
+) -> _Result:
+    """Run Triton in a child process."""
+    cuda = target.vendor == "cuda"
+    request = {
+        "root": str(root),
+        "backend": "cuda" if cuda else "hip",
+        "arch": int(target.name.removeprefix("sm_")) if cuda else target.name,
+        "wavefront": target.wavefront,
+        "kernels": kernels,
+    }
+    file = scratch / _REQUEST
+    file.write_bytes(json_text(request))
+    _run_child(module, target, file, scratch)
+    result = read_json((scratch / "result.json").read_bytes(), _Result, "the output of Triton")
+    problems = {
+        f"{each.error} [{kernel.symbol}]": None
+        for kernel, each in zip(kernels, result.kernels, strict=True)
+        if each.error
+    }
+    if problems:
+        raise CompileError(module, target.name, "\n".join(problems), {each.file for each in kernels})
+    return result
+
+
+def _assemble(module: str, target: Target, listing: Path, hsaco: Path, scratch: Path, own: str) -> None:
+    """Assemble a listing with Triton's LLVM, which calls the target as in its ``own`` listing."""
+    text = _DIRECTIVE.sub(lambda _: _DIRECTIVE.findall(own)[0], listing.read_text(), count=1)
+    (scratch / "joint.s").write_text(text)
+    _run_child(module, target, scratch / _REQUEST, scratch / "joint.s", hsaco)
+
+
+def _run_child(module: str, target: Target, *arguments: Path) -> None:
+    """Run ``child.py``. Its last argument must exist afterwards."""
+    environment = {
+        "TRITON_CACHE_DIR": str(arguments[0].parent / "cache"),
+        "TRITON_DEFAULT_FP_FUSION": os.environ.get("TRITON_DEFAULT_FP_FUSION", "1"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = zig.completed([sys.executable, _CHILD, *arguments], env=environment)
+    if done.returncode or not arguments[-1].exists():
+        lines = done.stderr.strip().splitlines() or [f"Triton exited with status {done.returncode}"]
+        raise CompileError(module, target.name, lines[-1])
+
+
+def _ptxas(module: str, target: Target, ptx: Path, cubin: Path, tool: str) -> str:
+    """Assemble PTX with the ptxas that Triton uses, and return its report about the kernels."""
+    (architecture,) = _TARGET.findall(ptx.read_text())  # sm_90a for sm_90
+    command: list[str | Path] = [tool, "-lineinfo", "-v", f"--gpu-name={architecture}", ptx, "-o", cubin]
+    done = zig.completed(command)
+    if done.returncode:
+        raise CompileError(module, target.name, done.stderr or done.stdout)
+    return done.stderr + done.stdout
+
+
+def _check_same_code(module: str, target: Target, part: Compiled, joint: Path, own: Path) -> None:
+    """Check that a kernel has the same bytes in the joint code object and in Triton's own.
+
+    Kernels that refer to data are not compared: the distance to the data differs.
+    """
+    if "rel32@" in part.text:
+        return
+    ours, theirs = function_bytes(joint.read_bytes(), part.symbol), function_bytes(own.read_bytes(), part.name)
+    if ours != theirs:
+        differing = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), len(ours))
+        raise CompileError(
+            module,
+            target.name,
+            f"{part.symbol}: the listing does not assemble to Triton's code: byte {differing} of {len(theirs)} differs",
+        )
+
+
+def function_bytes(elf: bytes, name: str) -> bytes:
+    """Return the machine code of a function in an ELF file. Empty if the file does not have it."""
+    from elftools.elf.elffile import ELFFile
+
+    file: Any = ELFFile(io.BytesIO(elf))
+    for table in (".symtab", ".dynsym"):
+        section = file.get_section_by_name(table)
+        for symbol in section.get_symbol_by_name(name) or () if section else ():
+            place = file.get_section(symbol["st_shndx"])
+            start = symbol["st_value"] - place["sh_addr"]
+            return bytes(place.data()[start : start + symbol["st_size"]])
+    return b""
+
+
+def _with_metadata(code: CodeObject, kernels: Sequence[Specialization], result: _Result) -> CodeObject:
+    """Add the shared memory of each launch, and the names of arguments, which PTX does not have."""
+    found = {}
+    for each, made in zip(kernels, result.kernels, strict=True):
+        kernel = code.kernels[each.symbol]
+        names = (*made.arguments, *("" for _ in range(len(kernel.args) - len(made.arguments))))
+        args = tuple(replace(argument, name=name) for argument, name in zip(kernel.args, names, strict=True))
+        found[each.symbol] = replace(kernel, args=args, dynamic_lds=made.shared)
+    return replace(code, kernels=found)
