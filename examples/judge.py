@@ -1,7 +1,7 @@
 """Judge kernels that a program wrote: ``python examples/judge.py FOLDER``, of what ``parity run`` left in a folder.
 
 It prints a line of JSON for every kernel and column: right is true or false, or null if that is not known, and why.
-Only what docs/integration.md promises to programs is read.
+Only what docs/judging.md promises to programs is read.
 """
 
 import json

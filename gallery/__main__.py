@@ -18,7 +18,7 @@ from parity.report.failures import Reproduction, failure_text
 from parity.report.model import CellState
 
 HERE = Path(__file__).parent
-JUDGES = frozenset({CellState.TAKEN, CellState.NOT_JUDGED})
+JUDGES = frozenset({CellState.BASELINE, CellState.NOT_JUDGED})
 """States of the CUDA oracle. It is not judged if the AMD side has no result to compare."""
 
 
@@ -81,7 +81,7 @@ def mistake(bug: Bug, state: str, outcome: Outcome) -> str:
         target: bug.failure if found and target in bug.fails else CellState.PASS for target in bug.fails + bug.passes
     }
     for target in dict.fromkeys((*expected, *outcome.cells)):
-        cell, word = outcome.cells.get(target, frozenset()), expected.get(target, CellState.TAKEN)
+        cell, word = outcome.cells.get(target, frozenset()), expected.get(target, CellState.BASELINE)
         right = cell <= JUDGES if target not in expected else cell == {word} if word == CellState.PASS else word in cell
         if not right:
             return f"{target} {_words(cell)}, expected: {word}"

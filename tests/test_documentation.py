@@ -28,7 +28,8 @@ from parity.suite.settings import ProjectSettings
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "reports" / "README.md", *DOCS]
+REPORTS = [ROOT / "reports" / "README.md", ROOT / "reports" / "measurements.md"]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *REPORTS, *DOCS]
 PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OURS = re.compile(r"`((?:parity|tests|cases|kernels|examples|reports|benchmarks|docs|\.github)/[\w./-]+)`")
@@ -78,8 +79,9 @@ def test_site_navigation_lists_every_page_once():
     assert {page.name for page in DOCS} <= set(placed) and len(placed) == len(set(placed))
 
 
-def test_failures_page_explains_every_class():
-    rows = re.findall(r"^\| ([\w -]+) \| (\w[^|`]+\.) \|$", (ROOT / "docs" / "failures.md").read_text(), re.MULTILINE)
+def test_failure_classes_page_explains_every_class():
+    text = (ROOT / "docs" / "failure-classes.md").read_text()
+    rows = re.findall(r"^\| ([\w -]+) \| (\w[^|`]+\.) \|$", text, re.MULTILINE)
     meanings = {name: row["meaning"] for name, row in CLASSES.items()}
     assert dict(rows) == meanings, "\n".join(f"| {name} | {meaning} |" for name, meaning in meanings.items())
 
@@ -88,7 +90,7 @@ def test_coverage_figures_match_reported_matrix():
     with (ROOT / "reports" / "matrix.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     shown = re.findall(
-        r"([\d,]+) of ([\d,]+)(?: basic blocks)? on (gfx\w+)", (ROOT / "docs" / "results.md").read_text()
+        r"([\d,]+) of ([\d,]+)(?: basic blocks)? on (gfx\w+)", (ROOT / "docs" / "coverage.md").read_text()
     )
     assert len(shown) == 3
     for *figures, target in shown:
@@ -193,7 +195,7 @@ def test_code_blocks_on_page_parse(page):
         yaml.safe_load(text)
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "kernels.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "declaring.md"], ids=lambda page: page.name)
 def test_declarations_on_page_define_ops_with_cases(page):
     texts = [text for text in blocks(page, "python") if "Op(" in text]
     assert texts

@@ -17,7 +17,7 @@ from parity.compilers.targets import TARGETS
 
 ROOT = Path(__file__).parent.parent
 WORKFLOW = (ROOT / ".github" / "workflows" / "parity.yml").read_text()
-DOCUMENTED = (ROOT / "docs" / "integration.md").read_text()
+DOCUMENTED = (ROOT / "docs" / "ci.md").read_text()
 
 
 @pytest.fixture(scope="module")

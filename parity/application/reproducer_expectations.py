@@ -59,7 +59,7 @@ def expected_by_cuda(
             f"{entry.op.name} has no reference, and {block} holds blocks, whose fields have rules that a "
             "program without parity does not know; parity run executes this case"
         )
-    note = f"The op has no reference: what {cuda} computed is taken as right"
+    note = f"The op has no reference: what {cuda} computed is the baseline"
     sides = {
         column: ExecutableCode(worker.kernels(column), worker.plan.code[entry.op.module, column])
         for column in (*(c for c in checks if c.vendor == "amd"), cuda)

@@ -97,7 +97,7 @@ class BisectResult:
 def case_state(records: Sequence[CaseRecord]) -> CaseState | None:
     """Return the state of a case from its records; None if a record was not judged."""
     verdicts = [each.verdict for each in records]
-    if not all(each.judged or each.status is Status.TAKEN for each in verdicts) or not verdicts:
+    if not all(each.judged or each.status is Status.BASELINE for each in verdicts) or not verdicts:
         return None
     if any(each.failed for each in verdicts):
         return CaseState.FAILS
@@ -144,7 +144,7 @@ def _rebuild_tasks(
     entry, limit = suite.entry(task), LIMIT * plan.seconds
     of_column = {column: each for column in task.columns for each in records if each.column == str(column)}
     for each in records:
-        if not (each.verdict.judged or each.verdict.status is Status.TAKEN):
+        if not (each.verdict.judged or each.verdict.status is Status.BASELINE):
             why = each.verdict.detail or each.verdict.kind
             raise NotAvailable(f"{entry.kernel} was not judged on {each.column}: {why}")
     failing = {column for column, each in of_column.items() if each.failed}

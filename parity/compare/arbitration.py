@@ -26,7 +26,7 @@ class Conclusion(StrEnum):
     AMD = "AMD is wrong"
     BOTH = "both are wrong"
     CLOSE = "as close as roundings allow"
-    """For an op without a reference: AMD's output is acceptable given CUDA's, which is taken as right."""
+    """For an op without a reference: AMD's output is acceptable given CUDA's, the baseline."""
     APART = "further apart than roundings allow"
     """For an op without a reference: AMD's output is not acceptable."""
 
@@ -71,7 +71,7 @@ _VALUE_FAILURES = ("value", "nan", "infinity", "sign of zero")
 @np.errstate(all="ignore")
 def arbitrate(cuda: SideResult, amd: SideResult, expected: Expected | None = None) -> Comparison | None:
     """Compare two results. Return None if a side has no result. ``expected`` is the reference that judged both."""
-    if cuda.verdict.status is Status.TAKEN:
+    if cuda.verdict.status is Status.BASELINE:
         return _compare_with_oracle(cuda, amd)
     if not (cuda.verdict.judged and amd.verdict.judged):
         return None
@@ -97,7 +97,7 @@ def arbitrate(cuda: SideResult, amd: SideResult, expected: Expected | None = Non
 
 
 def _compare_with_oracle(cuda: SideResult, amd: SideResult) -> Comparison | None:
-    """Compare AMD's result with CUDA's, which is taken as right."""
+    """Compare AMD's result with CUDA's, the baseline."""
     if amd.output is None or cuda.output is None or not amd.verdict.judged:
         return None
     apart, distances = _apart(cuda.output, amd.output, None)

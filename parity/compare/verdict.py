@@ -20,7 +20,7 @@ class Status(StrEnum):
     """Something other than the kernel prevented the judgement: no memory, a full disk, or a reference that raised; or
     there is neither a reference nor a result of CUDA.
     """
-    TAKEN = "taken as right"
+    BASELINE = "baseline"
     """CUDA's result for an op without a reference; it judges the other columns."""
 
 
@@ -56,7 +56,7 @@ class Verdict:
 
     ``pattern`` describes the wrong elements in words, and ``picture`` shows their positions in the output of this
     ``shape`` (``parity.compare.patterns.picture``). ``drawn`` lists the results of approximate instructions that cause
-    the failure; with the nearest numbers the case passes. ``by`` is the CUDA column whose values were taken as right,
+    the failure; with the nearest numbers the case passes. ``by`` is the CUDA column whose values are the baseline,
     for an op without a reference.
     """
 
@@ -86,7 +86,7 @@ class Verdict:
     @property
     def executed(self) -> bool:
         """True if the case was executed, or should have been, for a judgement."""
-        return self.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
+        return self.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED, Status.BASELINE)
 
     @property
     def failed(self) -> bool:

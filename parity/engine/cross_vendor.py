@@ -23,10 +23,10 @@ def compare_vendors(
     judged = {
         column: result
         for column, result in results.items()
-        if result.verdict.judged or result.verdict.status is Status.TAKEN
+        if result.verdict.judged or result.verdict.status is Status.BASELINE
     }
     theirs = [column for column in judged if column.side == "cuda"]
-    cuda = min(theirs, key=lambda column: judged[column].verdict.status is not Status.TAKEN, default=None)
+    cuda = min(theirs, key=lambda column: judged[column].verdict.status is not Status.BASELINE, default=None)
     ported = [column for column in judged if column.side == "amd"]
     if cuda is None or not ported:
         return {}

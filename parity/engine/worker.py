@@ -211,7 +211,7 @@ class Worker:
         if any(not each.unreferenced for column, each in found.items() if column not in cuda):
             for column in cuda:
                 if found[column].unreferenced:
-                    found[column] = replace(found[column], verdict=Verdict(Status.TAKEN))
+                    found[column] = replace(found[column], verdict=Verdict(Status.BASELINE))
         return {column: found[column] for column in columns}
 
     def _checked(

@@ -23,7 +23,7 @@ WITHOUT_CASES = (CellState.NOT_IN_RUN.key, CellState.COULD_NOT_RUN.key)
 
 _SHARED_FIELDS = (
     *("run", "passed", "failed", "exact", "vacuous", "beyond_observed", "divergences", "failures", "known"),
-    *("unsupported", "unreferenced", "taken", "by", "instructions", "reason"),
+    *("unsupported", "unreferenced", "baseline", "by", "instructions", "reason"),
 )
 """The fields that a cell of the file shares with ``Cell``."""
 
@@ -67,8 +67,8 @@ class CellEntry:
     results. ``divergences`` are the known CUDA/AMD divergences that the cases met, and ``against`` compares an AMD
     column with CUDA's results.
 
-    For an op without a reference, ``taken`` counts cases whose results judge other columns, ``by`` is the column that
-    judges this one, and ``unreferenced`` is the part of ``not_judged`` in which only memory accesses were checked.
+    For an op without a reference, ``baseline`` counts cases whose results judge other columns, ``by`` is the column
+    that judges this one, and ``unreferenced`` is the part of ``not_judged`` in which only memory accesses were checked.
 
     If the kernel was measured, ``share`` is the time that the device's copy rate or FLOP rate allows, divided by the
     measured time, and ``bound`` names the limiting rate. ``blocks`` counts the basic blocks of the kernel's machine
@@ -93,7 +93,7 @@ class CellEntry:
     unsupported: int
     not_judged: int
     unreferenced: int
-    taken: int
+    baseline: int
     by: str
     instructions: int
     against: Agreement | None

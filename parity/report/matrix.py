@@ -118,7 +118,7 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         return _WITHOUT_CODE[Status.MISSING]
     uncompared = uncompared_records(records)
     unjudged = len(uncompared) + sum(record.verdict.status is Status.NOT_JUDGED for record in records)
-    taken = sum(record.verdict.status is Status.TAKEN for record in records)
+    baseline = sum(record.verdict.status is Status.BASELINE for record in records)
     executed = [] if uncompared else [record for record in records if record.verdict.executed]
     passing = [record.verdict for record in executed if record.verdict.passed]
     failures = Counter(failure_class(record) for record in executed if record.failed)
@@ -128,7 +128,7 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         CellState.NOT_JUDGED: unjudged,
         CellState.KNOWN: known,
         CellState.PASS: executed,
-        CellState.TAKEN: taken,
+        CellState.BASELINE: baseline,
         CellState.UNSUPPORTED: records,
     }
     state = next((state for state, count in counts.items() if count), CellState.COULD_NOT_RUN)
@@ -142,12 +142,12 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         divergences=sort_ids(d for verdict in passing for d in verdict.divergences),
         failures=dict(failures.most_common()),
         known=dict(known.most_common()),
-        unsupported=len(records) - len(executed) - unjudged - taken,
+        unsupported=len(records) - len(executed) - unjudged - baseline,
         unjudged=unjudged,
         instructions=sum(record.instructions or 0 for record in executed),
         allowed=any(verdict.allowed for verdict in passing),
         vacuous=_vacuous(passing) if state is CellState.PASS else (),
-        taken=taken,
+        baseline=baseline,
         by=next((record.verdict.by for record in executed if record.verdict.by), ""),
         unreferenced=sum(record.verdict.kind == NO_REFERENCE for record in records),
         reached=functools.reduce(operator.or_, reached) if reached else None,

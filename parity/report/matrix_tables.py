@@ -39,7 +39,7 @@ from parity.report.model import Cell, CellState, KernelRow, Matrix, total_agreem
 STYLES = {
     CellState.PASS: "green",
     CellState.KNOWN: "magenta",
-    **dict.fromkeys((CellState.COMPILED, CellState.TAKEN), "cyan"),
+    **dict.fromkeys((CellState.COMPILED, CellState.BASELINE), "cyan"),
     **dict.fromkeys((CellState.NOT_RECORDED, CellState.NOT_IN_RUN), "dim"),
     **dict.fromkeys((CellState.COULD_NOT_RUN, CellState.NOT_JUDGED, CellState.UNSUPPORTED), "yellow"),
 }
@@ -209,7 +209,7 @@ def _texts(column: Sequence[Words], below: int | None) -> list[Text]:
 
 def cell_words(cell: Cell, without: Container[str] = ()) -> Words:
     """Return state, cases, share of the error bound, coverage, speed and notes of a cell."""
-    counts = f"{cell.passed}/{cell.run}" if cell.run else f"{cell.taken}" if cell.taken else ""
+    counts = f"{cell.passed}/{cell.run}" if cell.run else f"{cell.baseline}" if cell.baseline else ""
     counts = "" if CASES in without else counts
     notes = class_counts(cell.failures) if cell.run else []
     notes += [f"{'known: ' if notes else ''}{each}" for each in class_counts(cell.known)]
@@ -261,7 +261,7 @@ def _alone(cell: Cell) -> bool:
 def _sum(cells: Iterable[Cell]) -> Cell:
     """Merge cells with the same state."""
     each = list(cells)
-    sums = ("run", "passed", "beyond_observed", "unjudged", "unreferenced", "taken")
+    sums = ("run", "passed", "beyond_observed", "unjudged", "unreferenced", "baseline")
     return Cell(
         each[0].state,
         **{name: sum(getattr(cell, name) for cell in each) for name in sums},

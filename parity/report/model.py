@@ -41,7 +41,7 @@ class CellState(StrEnum):
     """No case failed, but something other than the kernel prevented the judgement of at least one."""
     NOT_IN_RUN = "not run"
     """The run does not include the kernel in this column: for example, an op that only libraries compute."""
-    TAKEN = "taken as right"
+    BASELINE = "baseline"
     """The op has no reference; CUDA computed these results, and the other columns are judged by them."""
 
     @property
@@ -123,7 +123,7 @@ class Cell:
     """True if the error bound of a passing case is above 0."""
     vacuous: tuple[str, ...] = ()
     """Outputs for which every case also accepts wrong results."""
-    taken: int = 0
+    baseline: int = 0
     """Cases of an op without a reference whose results judge the other columns."""
     by: str = ""
     """The column whose results judge this one, for an op without a reference."""

@@ -22,7 +22,7 @@ _WORDS = {
     CellState.COULD_NOT_RUN: "not run",
     CellState.KNOWN: "known issue",
     CellState.PASS: "ok",
-    CellState.TAKEN: "baseline",
+    CellState.BASELINE: "baseline",
     CellState.COMPILED: "compiled",
     CellState.UNSUPPORTED: "unsupported",
     CellState.NOT_RECORDED: "not recorded",

@@ -33,7 +33,7 @@ COVERAGE = (
 )
 VACUOUS = "vacuous: every case would also accept wrong results, such as only zeros, so a pass proves nothing"
 AGAINST_CUDA = (
-    "against CUDA: the op has no reference, so CUDA's values are taken as right. Values that no rounding changes, such "
+    "against CUDA: the op has no reference, so CUDA's values are the baseline. Values that no rounding changes, such "
     f"as integers, must be equal. Other numbers may differ by {furthest('f32'):g} times the change that occurs when "
     "each operation of the kernel rounds up or down (docs/tolerance-model.md, section 10).\n"
     "Only a reference can reveal a mistake that both sides share"

@@ -83,8 +83,8 @@ class KernelItem(pytest.Item):
             raise ParityFailure("\n".join(unjudged))
         if known := [record.known for record in self.found if record.known]:
             pytest.xfail(f"{len(known)} known: {', '.join(dict.fromkeys(known))}")
-        if any(record.verdict.status is Status.TAKEN for record in self.found):
-            pytest.skip("taken as right: the op has no reference, and this column judges the others")
+        if any(record.verdict.status is Status.BASELINE for record in self.found):
+            pytest.skip("baseline: the op has no reference, and this column judges the others")
         if all(record.verdict.status is Status.UNSUPPORTED for record in self.found):
             reasons = Counter(record.verdict.detail.partition("\n")[0] for record in self.found)
             pytest.skip(next(iter(reasons), "no case to run" if self.column.live else "not recorded"))

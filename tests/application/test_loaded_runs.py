@@ -87,9 +87,9 @@ def test_matrix_of_older_version_is_read(written):
     text = json.loads(path.read_text())
     for kernel in text["kernels"]:
         for cell in kernel["cells"]:
-            del cell["unreferenced"], cell["taken"], cell["by"]
+            del cell["unreferenced"], cell["baseline"], cell["by"]
     path.write_text(json.dumps(text))
-    assert LoadedRun.read(folder).matrix.kernels[0].cells[0].taken == 0
+    assert LoadedRun.read(folder).matrix.kernels[0].cells[0].baseline == 0
 
 
 def test_zip_of_output_folder_is_read(written, tmp_path):

@@ -195,7 +195,7 @@ def test_why_without_reference_tries_both_sides(parity, project, only):
     result = parity("explain", "--bisect", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", "--target", "gfx1100")
     assert result.code == 0, result.out + result.err
     assert "So it does without --fmad=false on sm_90 as well." in result.out
-    assert " taken as right, identical " in result.out
+    assert " baseline, identical " in result.out
     alone = parity("explain", "--bisect", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", *ON)
     assert alone.code == 3 and "the op has no reference" in alone.err
 

@@ -105,16 +105,16 @@ def test_cuda_oracle_equal_values_pass_and_matrix_names_oracle(mine, parity, tmp
     assert result.code == 0, result.out + result.err
     for name, dtype in (("saxpy", "f32"), ("swap", "u32"), ("sum", "f32")):
         line = next(line for line in result.out.splitlines() if line.strip().startswith(f"{name} "))
-        assert line.split()[1] == dtype and "taken as right  8" in line and "against CUDA" in line, line
+        assert line.split()[1] == dtype and "baseline  8" in line and "against CUDA" in line, line
     assert "Only a reference can reveal a mistake" in result.out
     assert "22.5 times the change" in " ".join(result.out.split())
     record = read_record(tmp_path / "out" / "record.jsonl")
     statuses = {(case.target, str(case.verdict.status)) for case in record.records}
-    assert statuses >= {("sm_90", "taken as right"), ("gfx1100", "pass")}
+    assert statuses >= {("sm_90", "baseline"), ("gfx1100", "pass")}
     assert {case.verdict.by for case in record.records if case.verdict.passed} == {"sm_90 (recorded on NVIDIA Pretend)"}
     columns = json.loads((tmp_path / "out" / "matrix.json").read_text())["kernels"][0]["cells"]
-    assert [(cell["state"], cell["run"], cell["taken"]) for cell in columns] == [
-        ("taken as right", 0, 8),
+    assert [(cell["state"], cell["run"], cell["baseline"]) for cell in columns] == [
+        ("baseline", 0, 8),
         ("pass", 8, 0),
     ]
 
@@ -181,7 +181,7 @@ def test_run_without_reference_and_cuda_checks_only_memory(mine, parity, edit):
 
 def test_run_without_reference_and_amd_target_is_not_a_pass(mine, parity):
     result = parity("run", "-v", "--runner", "recorded=cuda.zip")
-    assert result.code == 3 and "NOT JUDGED" in result.out and "taken as right" not in result.out
+    assert result.code == 3 and "NOT JUDGED" in result.out and "baseline" not in result.out
 
 
 @pytest.mark.thorough
@@ -221,8 +221,8 @@ def test_cuda_oracle_failure_is_minimized_and_every_cuda_column_is_taken_as_righ
     found = json.loads(parity("run", *runners, *targets, "saxpy_f32", "--examples", "8", "--json").out)
     states = {(cell["runner"], cell["target"]): cell["state"] for cell in found["kernels"][0]["cells"]}
     assert states == {
-        ("recorded", "sm_90"): "taken as right",
-        ("sham", "gfx1030"): "taken as right",
+        ("recorded", "sm_90"): "baseline",
+        ("sham", "gfx1030"): "baseline",
         ("emulated", "gfx1030"): "pass",
         ("emulated", "gfx1100"): "fail",
     }
@@ -253,13 +253,13 @@ def test_pytest_plugin_skips_cuda_oracle_column_and_judges_others(mine, parity, 
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rs", "--parity", *options]
     done = subprocess.run([*command, "--parity-examples", "1"], capture_output=True, text=True, cwd=mine)
     assert done.returncode == 1 and "2 passed, 3 skipped" in done.stdout and "1 failed" in done.stdout, done.stdout
-    assert "taken as right: the op has no reference" in done.stdout
+    assert "baseline: the op has no reference" in done.stdout
 
 
 def test_parity_check_without_reference_needs_both_sides(mine):
     both = {"op": "mine.swap", "runner": ["recorded=cuda.zip", "emulated"], "target": "gfx1100", "examples": 1}
     records = ParityCheck()(**both)
-    assert {str(record.verdict.status) for record in records} == {"taken as right", "pass"}
+    assert {str(record.verdict.status) for record in records} == {"baseline", "pass"}
     with pytest.raises(ParityFailure, match="the op has no reference"):
         ParityCheck()(**{**both, "runner": "emulated"})
 

@@ -105,7 +105,7 @@ def test_reproducer_supports_structures_several_outputs_and_cuda_oracle(parity, 
     edit(project / "cases" / "tables.py", "    reference=weighted_value,\n", "")
     result = parity("reproduce", WEIGHTED, "--target", "gfx1100", "-o", "judged", "--check")
     assert result.code == 0, result.out + result.err
-    assert "what sm_90 emulated computed is taken as right, within what roundings explain" in result.err
+    assert "what sm_90 emulated computed is the baseline, within what roundings explain" in result.err
 
 
 @pytest.mark.parametrize(

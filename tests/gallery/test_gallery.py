@@ -53,7 +53,7 @@ def test_page_lists_every_project_with_its_report() -> None:
 BUG = Bug("one", "kind", "link", "what", ("gfx90a",), ("gfx1100",), "value", "correct only")
 FOUND = Outcome(
     {
-        "sm_90": frozenset({"taken as right"}),
+        "sm_90": frozenset({"baseline"}),
         "gfx90a": frozenset({"FAIL", "value"}),
         "gfx1100": frozenset({"pass"}),
     },
@@ -71,7 +71,7 @@ def test_mistake_of_expected_outcome_is_empty() -> None:
         ("gfx90a", {"pass"}, "gfx90a pass, expected: value"),
         ("gfx90a", {"FAIL", "nan"}, "gfx90a nan, expected: value"),
         ("gfx1100", {"FAIL", "value"}, "gfx1100 value, expected: pass"),
-        ("sm_90", {"FAIL", "LDS limit"}, "sm_90 LDS limit, expected: taken as right"),
+        ("sm_90", {"FAIL", "LDS limit"}, "sm_90 LDS limit, expected: baseline"),
     ],
 )
 def test_mistake_of_different_outcome_names_target_and_states(target: str, cell: set[str], says: str) -> None:

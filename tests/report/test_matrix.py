@@ -134,15 +134,15 @@ def test_missing_kernel_can_be_known(entries):
     assert cell(matrix_of(entries, [missing]), entries[0].kernel).state is CellState.KNOWN
 
 
-NO_FAILURES = (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
+NO_FAILURES = (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED, Status.BASELINE)
 
 
 def test_case_taken_as_right_is_neither_pass_nor_failure(entries):
-    matrix = matrix_of(entries, [record(entries[0], Verdict(Status.TAKEN))] * 3)
+    matrix = matrix_of(entries, [record(entries[0], Verdict(Status.BASELINE))] * 3)
     cell = matrix.rows[0].cells[0]
-    assert (cell.state, cell.taken, cell.run, cell.passed, cell.failed) == (CellState.TAKEN, 3, 0, 0, 0)
+    assert (cell.state, cell.baseline, cell.run, cell.passed, cell.failed) == (CellState.BASELINE, 3, 0, 0, 0)
     assert not matrix.failed and matrix.executed == matrix.passed == 0
-    assert "taken as right  3" in plain(matrix)
+    assert "baseline  3" in plain(matrix)
 
 
 def test_cell_judged_by_cuda_is_explained(entries):

@@ -116,7 +116,7 @@ def rounded(value: float | None, digits: int = DIGITS) -> float | int | None:
 
 _UNCHANGED = (
     *("state", "run", "passed", "failed", "exact", "beyond_observed", "unsupported", "not_judged", "unreferenced"),
-    *("taken", "by"),
+    *("baseline", "by"),
 )
 
 _CELL: Mapping[str, Callable[[CellEntry], object]] = {

@@ -67,12 +67,12 @@ function head(title, about) {
 
 function cellRow(row, column, chosen) {
   const cell = cellOf(row, column.index);
-  const counts = cell.run ? `${count(cell.passed)}/${count(cell.run)}` : cell.taken ? count(cell.taken) : "";
+  const counts = cell.run ? `${count(cell.passed)}/${count(cell.run)}` : cell.baseline ? count(cell.baseline) : "";
   const notes = [cell.failures, cell.known && `known: ${cell.known}`, cell.by && `judged by ${cell.by}`, cell.vacuous && `vacuous (${cell.vacuous})`,
     cell.divergences, cell.against && `against CUDA: ${cell.against}`, speed(cell), recallOf(run.kernels[row].kernel, column.target),
     cell.beyond_observed && `${cell.beyond_observed} beyond the observed limit`, cell.unsupported && `${cell.unsupported} unsupported`, cell.not_judged && `${cell.not_judged} not judged`];
   return el(`tr${chosen ? ".chosen" : ""}`, {}, el("th", { scope: "row" }, column.target || column.runner, " ", badge(column.evidence)),
-    el("td", { "data-state": cell.state }, el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[cell.state]), ` ${wordOf(cell.state)}`),
+    el("td", { "data-state": cell.state }, el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[cell.state]), ` ${cell.state}`),
     el("td", {}, counts), el("td", {}, cell.exact ? "exact" : percent(cell.budget)), el("td", {}, notes.filter(Boolean).join("; ")));
 }
 

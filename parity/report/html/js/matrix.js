@@ -68,7 +68,6 @@ function kernelRow(kernel, columns, level, label) {
 }
 
 /** The word for a state, as on the terminal. */
-const wordOf = (state) => (state === "taken as right" ? "baseline" : state);
 
 /** The tint of a cell: the share of the error bound that passing cases used. */
 const heat = (cell) => (cell.budget === null ? 0 : Math.min(1, cell.budget)).toFixed(3);
@@ -77,16 +76,16 @@ const heat = (cell) => (cell.budget === null ? 0 : Math.min(1, cell.budget)).toF
 function words(cell, kernels) {
   const others = Object.entries(cell.counts).filter(([state]) => state !== "pass");
   const state = kernels > 1 && others.length
-    ? others.map(([name, number]) => `${count(number)} ${wordOf(name)}`).join(", ")
-    : cell.state === "pass" ? "" : wordOf(cell.state);
+    ? others.map(([name, number]) => `${count(number)} ${name}`).join(", ")
+    : cell.state === "pass" ? "" : cell.state;
   const used = cell.budget === null || !cell.passed || cell.failed ? "" : cell.exact ? "exact" : `${percent(cell.budget)} of bound`;
   const notes = [cell.failures, cell.known && `known: ${cell.known}`, cell.vacuous && "vacuous", [...cell.divergences].join(" "), cell.against, cell.apart && `${plural(cell.apart, "kernel")} not identical to CUDA`, speed(cell)];
   return el("span.words", {},
     el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[cell.state]),
-    el("span.spoken", {}, wordOf(cell.state)),
+    el("span.spoken", {}, cell.state),
     state && el("span.state", {}, state),
     cell.run ? el("span.cases", { title: "passed and executed cases" }, cell.passed === cell.run ? plural(cell.run, "case") : `${count(cell.passed)} of ${plural(cell.run, "case")} passed`) : null,
-    cell.taken ? el("span.cases", { title: "cases whose results are taken as right, because the op has no reference" }, plural(cell.taken, "case")) : null,
+    cell.baseline ? el("span.cases", { title: "cases whose results judge the other columns, because the op has no reference" }, plural(cell.baseline, "case")) : null,
     used && el("span.used", { title: "largest share of the allowed error that an element used" }, used),
     el("span.notes", {}, notes.filter(Boolean).join("  ")));
 }
@@ -113,7 +112,7 @@ function chips(columns) {
   }
   return el("div.chips", { role: "group", "aria-label": "states" }, run.states.map((state) =>
     el("button.chip", { type: "button", "data-state": state, "data-filter": `state ${state}`, "aria-pressed": String(shown.state.has(state)), onclick: () => go(toggled("state", state)) },
-      el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[state]), `${wordOf(state)} `, el("b", {}, count(numbers[state] ?? 0)))),
+      el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[state]), `${state} `, el("b", {}, count(numbers[state] ?? 0)))),
     el("span.folds", {},
       el("button", { type: "button", onclick: () => go({ open: new Set(["*"]) }) }, "expand all"),
       el("button", { type: "button", onclick: () => go({ open: new Set(run.modules.map((each) => `-${each}`)) }) }, "collapse all")));
@@ -124,7 +123,7 @@ function legend() {
     ["cell", "a kernel on a target, or all kernels of an op or module; click it for its cases, failures and source lines. A square is a kernel."],
     ["n cases", "the cases that were executed, or how many of them passed"],
     [[el("span.scale", { "aria-hidden": "true" }), " n % of bound"], "the largest share of the allowed error that an element used; more than 100 % fails. exact: no error was allowed, and none was found"],
-    run.states.includes("taken as right") && ["baseline", "the op has no reference, so the results of this column are taken as right and judge the others"],
+    run.states.includes("baseline") && ["baseline", "the op has no reference, so the results of this column judge the others"],
     ...run.legend.map((each) => each.split(": ")),
     run.legend.length && ["not identical to CUDA", "a case has other bits than on CUDA; both results may be within bounds"],
     ...Object.values(run.divergences).map((text) => text.split(": ")),

@@ -11,7 +11,7 @@ function unpacked(packed, length) {
 // From worst to best: a group has the state of its worst kernel. Each state has a symbol in addition to its colour.
 const SYMBOLS = {
   "fail": "✕", "compile error": "!", "missing kernel": "∅", "not judged": "?", "could not run": "⊝", "known": "◆", "not run": "–",
-  "unsupported": "⊘", "not recorded": "◌", "compiled only": "○", "taken as right": "◉", "pass": "✓",
+  "unsupported": "⊘", "not recorded": "◌", "compiled only": "○", "baseline": "◉", "pass": "✓",
 };
 const WORST = Object.keys(SYMBOLS);
 const EVIDENCE = {
@@ -64,16 +64,16 @@ function casesOf(row) {
 
 /** Merge several cells of a column. */
 function together(rows, column) {
-  const found = { state: "pass", counts: {}, run: 0, passed: 0, taken: 0, budget: null, exact: true, divergences: new Set(), apart: 0 };
+  const found = { state: "pass", counts: {}, run: 0, passed: 0, baseline: 0, budget: null, exact: true, divergences: new Set(), apart: 0 };
   let worst = WORST.length;
-  const { state, run: ran, passed, taken, exact, budget, divergences, against } = run.cells;
+  const { state, run: ran, passed, baseline, exact, budget, divergences, against } = run.cells;
   for (const row of rows) {
     const at = row * run.width + column;
     found.counts[state[at]] = (found.counts[state[at]] ?? 0) + 1;
     worst = Math.min(worst, WORST.indexOf(state[at]));
     found.run += ran[at];
     found.passed += passed[at];
-    found.taken += taken[at];
+    found.baseline += baseline[at];
     found.exact &&= exact[at];
     if (budget[at] !== null) found.budget = Math.max(found.budget ?? 0, budget[at]);
     if (against[at] && against[at] !== "identical") found.apart++;
