@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from parity.compilers import rocm
+from parity.compilers import targets
 from parity.compilers.clang_flags import host_library
-from parity.compilers.headers import available_headers
 from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
-from parity.compilers.targets import TARGETS
+from parity.compilers.toolchain import chosen
 from parity.model.code_object import CodeObject, Kernel
 from parity.platform.cache import file_digest
 from parity.platform.serialization import json_text, read_json
@@ -111,10 +110,8 @@ def _resolve(name: Path, folder: Path, target: str) -> Path:
     head, rest = name.parts[0], name.parts[1:]
     if head == HEADERS_ALIAS:
         return HEADERS.joinpath(*rest)
-    if head == HIP_ALIAS and (installed := rocm.chosen(TARGETS[target])):
-        return installed.root.joinpath("include", *rest)
-    if head == HIP_ALIAS and (found := available_headers()):
-        return found.folder.joinpath(*rest)
+    if head == HIP_ALIAS and (include := chosen(targets.target(target)).include):
+        return include.joinpath(*rest)
     if head == LIBRARY_ALIAS:  # looked up only here: compiling for CUDA does not require zig
         return host_library().joinpath(*rest)
     return Path(os.path.normpath(folder / name))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.build.cache_entries import write_record
-from parity.compilers import assembler, clang, clang_version, cuda_toolkit, disassembler, nvcc, rocm
-from parity.compilers.clang_flags import host_library
+from parity.compilers import assembler, cuda_toolkit, disassembler, nvcc
+from parity.compilers.clang import Clang
 from parity.compilers.compile_options import named_files
 from parity.compilers.dependencies import headers_outside
 from parity.compilers.environment import compiler_settings
 from parity.compilers.errors import CompileError
-from parity.compilers.headers import available_headers
 from parity.compilers.include import HEADERS
 from parity.compilers.targets import Target
+from parity.compilers.toolchain import chosen
 from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject, parse, source_name, unqualified
 from parity.platform.cache import Cache, default_root, digest, file_digest
@@ -85,8 +85,7 @@ def fingerprint(target: Target) -> str:
         MissingTool: a compiler or the device libraries are not installed.
         UsageError: an environment variable has a flag that parity does not accept.
     """
-    installed = None if target.vendor == "cuda" else rocm.chosen(target)
-    compiler = nvcc if target.vendor == "cuda" else installed or clang_version
+    compiler = nvcc if target.vendor == "cuda" else chosen(target)
     return digest(tools_digest(), *compiler_settings(), compiler.fingerprint(target))
 
 
@@ -128,11 +127,10 @@ def provenance(source: Source, target: Target) -> str:
     """Describe the sources, the compiler and the headers that code is built from."""
     if target.vendor == "cuda":
         return f"CUDA sources, {cuda_toolkit.described()}"
-    installed = rocm.chosen(target)
     translated = "hipified" if source.hipifier == LITERAL else f"hipified ({source.hipifier})"
     sources = "ported sources" if source.ported else translated
     switches = "".join(f", {source.module} with {each.flag} as {each.file.name} has it" for each in source.switches)
-    return f"{sources}{switches}, {installed.described if installed else clang_version.described()}"
+    return f"{sources}{switches}, {chosen(target).described}"
 
 
 def compile_source(source: Source, job: Job, folder: Path) -> None:
@@ -155,19 +153,19 @@ def disassemble(source: Source, path: Path, folder: Path) -> None:
 
 def _compile_amd(source: Source, job: Job, folder: Path) -> None:
     target = job.target
-    installed = rocm.chosen(target)
+    clang = Clang(target, chosen(target))
     listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
 
     def compile_it(unit: Unit) -> None:
         job.attempts.begin()
-        clang.compile_listing(unit, listing, target, installed)
+        clang.compile_listing(unit, listing)
         try:
-            clang.assemble(listing, hsaco, target, installed)
+            clang.assemble(listing, hsaco)
         except CompileError as error:
             raise assembler.assembly_error(error, unit, listing, target) from None
 
     try:
-        staged = compile_as_hip(compile_it, source, target, folder / "hip")
+        staged = compile_as_hip(compile_it, source, clang, folder / "hip")
     except TranslationError as error:
         raise PortError(source.module, target.name, str(error)) from error
     code = parse(listing.read_text(), source.module)
@@ -181,7 +179,7 @@ def _compile_amd(source: Source, job: Job, folder: Path) -> None:
         sources=[path.as_posix() for path in code.sources if path != Path(staged.unit.main.name)],
         hip=staged.unit.main.relative_to(folder).as_posix(),
         translation=replace(staged.translation, needs=confirmed(staged.translation.needs, code.sources)),
-        outside=headers_outside(listing, staged.unit.main.parent, _header_folders(installed)),
+        outside=headers_outside(listing, staged.unit.main.parent, (HEADERS, default_root(), *clang.toolchain.folders)),
     )
 
 
@@ -211,13 +209,6 @@ def _compile_cuda(source: Source, job: Job, folder: Path) -> None:
     outside = headers_outside(ptx, Path.cwd(), (*source.files, HEADERS, *cuda_toolkit.header_folders()))
     code = _with_argument_names(made[0], source)
     write_record(code, ptx, cubin, sources=names, translation=staged.translation, outside=outside)
-
-
-def _header_folders(installed: rocm.InstalledRocm | None) -> Iterator[Path]:
-    """Yield the folders whose headers the digest of AMD's compilers covers."""
-    yield from (HEADERS, default_root(), installed.root if installed else host_library())
-    if not installed and (found := available_headers()):
-        yield found.folder
 
 
 def _with_argument_names(code: CodeObject, source: Source) -> CodeObject:

@@ -1,7 +1,7 @@
 """Recompiles a few kernels of a module's AMD source, each time with a different edit of a file.
 
 Translation and the removal of host code happen once. A recompilation takes a second or two, because all other kernels
-are removed before clang optimizes the code (``clang.compile_kernels``).
+are removed before clang optimizes the code (``Clang.compile_kernels``).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.build.modules import source_as_built
-from parity.compilers import clang, rocm
+from parity.compilers.clang import Clang
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
+from parity.compilers.toolchain import chosen
 from parity.compilers.unit import Unit
 from parity.porting import PortError, compile_as_hip
 from parity.suite.loading import Suite
@@ -61,9 +62,9 @@ def stage(suite: Suite, module: str, name: str, folder: Path) -> Stage | None:
     source, t = source_as_built(suite, module, name), target(name)
     if source is None:
         return None
-    installed = rocm.chosen(t)
+    clang = Clang(t, chosen(t))
     output, root = folder / "whole", folder / "hip"
-    unit = compile_as_hip(lambda unit: clang.compile_intermediate(unit, output, t, installed), source, t, root).unit
+    unit = compile_as_hip(lambda unit: clang.compile_intermediate(unit, output), source, clang, root).unit
     output.unlink(missing_ok=True)
 
     def relative(path: Path) -> Path:
@@ -106,9 +107,9 @@ def recompiled(
             forced=tuple(each if isinstance(each, str) else root / each for each in stage.unit.forced),
         )
         try:
-            whole, installed = Path(name, "module.ll"), rocm.chosen(t)
-            clang.compile_intermediate(unit, whole, t, installed, precompiled=precompiled)
-            clang.compile_kernels(whole.read_text(), kernels, listing, t, unit.flags, installed)
+            whole, clang = Path(name, "module.ll"), Clang(t, chosen(t))
+            clang.compile_intermediate(unit, whole, precompiled=precompiled)
+            clang.compile_kernels(whole.read_text(), kernels, listing, unit.flags)
         except CompileError as error:
             raise PortError(error.module, error.target, error.log, error.files) from None
         return listing.read_text()

@@ -12,7 +12,7 @@ from pathlib import Path
 from parity.compilers import zig
 from parity.compilers.device_library import has_option, lanes
 from parity.compilers.flags import flags_for, flags_since
-from parity.compilers.headers import available_headers
+from parity.compilers.headers import HipHeaders
 from parity.compilers.include import COMPAT, FALLBACK, HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS, STUBS
 from parity.compilers.targets import Target
 
@@ -33,18 +33,17 @@ def host_library() -> Path:
     return zig.zig().parent / "lib"
 
 
-def header_options(target: Target, flags: Sequence[str]) -> Iterator[str | Path]:
+def header_options(target: Target, flags: Sequence[str], headers: HipHeaders | None) -> Iterator[str | Path]:
     """Yield the options for header folders and the macros that headers expect, for a compilation with ``flags``."""
     yield from (f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}", STUBS_AFTER, STUBS)
-    found = available_headers()
-    if found is None:
+    if headers is None:
         yield from ("-isystem", FALLBACK)
         yield from _library_options()
         return
-    yield from ("-isystem", found.folder / "clang" / "cuda_wrappers")
+    yield from ("-isystem", headers.folder / "clang" / "cuda_wrappers")
     yield from _library_options()
-    yield from ("-isystem", COMPAT, "-isystem", found.folder / "clang", "-isystem", found.folder)
-    yield f"-fdebug-prefix-map={found.folder}={HIP_ALIAS}"
+    yield from ("-isystem", COMPAT, "-isystem", headers.folder / "clang", "-isystem", headers.folder)
+    yield f"-fdebug-prefix-map={headers.folder}={HIP_ALIAS}"
     yield f"-DPARITY_WAVEFRONT_SIZE={lanes(target, flags)}"
     # clang 22 no longer defines the wavefront size, which headers before HIP 7 use.
     yield from (f"-D__AMDGCN_WAVEFRONT_SIZE{end}={lanes(target, flags)}" for end in ("", "__"))

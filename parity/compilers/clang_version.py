@@ -1,4 +1,4 @@
-"""Identifies clang, its headers and the device libraries, for reports and cache keys."""
+"""Identifies the clang of the ``ziglang`` wheel, its headers and the device libraries, for reports and cache keys."""
 
 from __future__ import annotations
 
@@ -10,30 +10,24 @@ from parity.compilers import zig
 from parity.compilers.accesses import DUMPED
 from parity.compilers.clang_flags import HIP_FLAGS, LIBCPP_FLAGS
 from parity.compilers.device_library import controls, library_files
-from parity.compilers.headers import available_headers
+from parity.compilers.headers import HipHeaders
 from parity.compilers.include import HEADERS
 from parity.compilers.targets import Target
 from parity.platform.cache import digest
 
 
-def described() -> str:
-    """Return the name of the compiler and the version of its headers."""
-    return f"{compiler_version()}, headers of {available_headers() or 'parity'}"
-
-
-def fingerprint(target: Target) -> str:
+def fingerprint(target: Target, headers: HipHeaders | None) -> str:
     """Return the digest of everything except the source that affects a compilation. Starts no process.
 
     Raises:
         MissingTool: the compiler or the device libraries are not installed.
     """
-    found = available_headers()
     return digest(
         compiler_version(),
         " ".join((*HIP_FLAGS, *LIBCPP_FLAGS, *DUMPED)),
         target.name,
         *controls(target),
-        found.folder.name if found else "",
+        headers.folder.name if headers else "",
         *(f"{file.name} {_file_digest(file, file.stat().st_mtime_ns)}" for file in library_files()),
         *(
             f"{file.relative_to(HEADERS).as_posix()} {_file_digest(file, file.stat().st_mtime_ns)}"

@@ -82,6 +82,11 @@ class HipHeaders:
     def __str__(self) -> str:
         return f"HIP {self.version}"
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The version as numbers: ``6.2.41134`` is (6, 2, 41134)."""
+        return tuple(map(int, self.version.split(".")))
+
 
 @functools.cache
 def available_headers() -> HipHeaders | None:

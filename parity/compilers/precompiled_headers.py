@@ -13,7 +13,7 @@ from parity.compilers.clang_version import fingerprint
 from parity.compilers.compile_options import MACROS
 from parity.compilers.dependencies import listed_files, rule_options
 from parity.compilers.errors import CompileError
-from parity.compilers.headers import available_headers
+from parity.compilers.headers import HipHeaders
 from parity.compilers.include import EMPTY_SOURCE, HEADERS, HIP_RUNTIME
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
@@ -25,23 +25,27 @@ _MACRO = re.compile(r"-D([A-Za-z_]\w*)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def include_options(target: Target, unit: Unit, *, precompiled: bool = True) -> Iterator[str | Path]:
+def include_options(
+    target: Target, unit: Unit, headers: HipHeaders | None, *, precompiled: bool = True
+) -> Iterator[str | Path]:
     """Yield the options that include headers before the source. Headers common to all sources are precompiled.
 
     A file of macros affects them and may change, so nothing is precompiled with one.
     """
-    start, others = _split(unit.forced)
-    if start and precompiled and MACROS not in unit.flags:
-        folder = _precompiled_for(target, unit.flags, tuple(start))
+    start, others = _split(unit.forced, headers)
+    if headers and precompiled and MACROS not in unit.flags:
+        folder = _precompiled_for(target, unit.flags, tuple(start), headers)
         yield from ("-Xclang", "-include-pch", "-Xclang", folder / _HEADER)
     elif start:
         others = (*start, *others)
     yield from (part for header in others for part in ("-include", header))
 
 
-def _split(forced: Sequence[str | Path]) -> tuple[Sequence[str | Path], Sequence[str | Path]]:
+def _split(
+    forced: Sequence[str | Path], headers: HipHeaders | None
+) -> tuple[Sequence[str | Path], Sequence[str | Path]]:
     """Return the headers that begin every compilation, and those that follow before a source."""
-    if not available_headers():
+    if not headers:
         return (), forced
     start = (HEADERS / "library_throws.h", "__clang_hip_runtime_wrapper.h", HEADERS / "libcxx_numeric_type.h")
     if forced[:1] == (HIP_RUNTIME,):
@@ -49,7 +53,7 @@ def _split(forced: Sequence[str | Path]) -> tuple[Sequence[str | Path], Sequence
     return start, forced
 
 
-def _precompiled_for(target: Target, flags: Sequence[str], start: tuple[str | Path, ...]) -> Path:
+def _precompiled_for(target: Target, flags: Sequence[str], start: tuple[str | Path, ...], headers: HipHeaders) -> Path:
     """Return the cache entry with these headers, precompiled with the flags that matter to them.
 
     A macro matters if the headers contain its name. Thus the many macros that only projects use share an entry.
@@ -59,13 +63,13 @@ def _precompiled_for(target: Target, flags: Sequence[str], start: tuple[str | Pa
     flags = tuple(flag for before, flag in pairs if STUBS_AFTER not in (before, flag))
     others = tuple(flag for flag in flags if not _MACRO.match(flag))
     if others == flags:
-        return _precompiled(target, flags, start)
+        return _precompiled(target, flags, start, headers)
     try:
-        words = _words(_precompiled(target, others, start))
+        words = _words(_precompiled(target, others, start, headers))
     except CompileError:  # the headers may only compile with one of the macros
-        return _precompiled(target, flags, start)
+        return _precompiled(target, flags, start, headers)
     kept = (flag for flag in flags if not (macro := _MACRO.match(flag)) or macro[1] in words)
-    return _precompiled(target, tuple(kept), start)
+    return _precompiled(target, tuple(kept), start, headers)
 
 
 @functools.cache
@@ -74,19 +78,30 @@ def _words(folder: Path) -> frozenset[str]:
 
 
 @functools.cache
-def _precompiled(target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...]) -> Path:
-    key = digest("prelude", _WORDS, fingerprint(target), *flags, *map(str, start), *_places())
-    folder, _ = Cache(default_root() / "prelude").get(key, functools.partial(_precompile, target, flags, start))
+def _precompiled(target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...], headers: HipHeaders) -> Path:
+    key = digest("prelude", _WORDS, fingerprint(target, headers), *flags, *map(str, start), *_places(headers))
+    folder, _ = Cache(default_root() / "prelude").get(
+        key, functools.partial(_precompile, target, flags, start, headers)
+    )
     return folder
 
 
-def _precompile(target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...], folder: Path) -> None:
+def _precompile(
+    target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...], headers: HipHeaders, folder: Path
+) -> None:
     included = (part for header in start for part in ("-include", header))
     read = folder / "read"
     # clang's driver cannot precompile device code alone. The front end can.
     output = ("-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", folder / _HEADER, *rule_options(read))
     command = (
-        *("clang", *HIP_FLAGS, f"--offload-arch={target.name}", *flags, *header_options(target, flags), *included),
+        *(
+            "clang",
+            *HIP_FLAGS,
+            f"--offload-arch={target.name}",
+            *flags,
+            *header_options(target, flags, headers),
+            *included,
+        ),
         *("-fsyntax-only", *output, EMPTY_SOURCE),
     )
     result = zig.run(command, cwd=folder)
@@ -99,7 +114,6 @@ def _precompile(target: Target, flags: tuple[str, ...], start: tuple[str | Path,
     read.unlink()
 
 
-def _places() -> Iterator[str]:
+def _places(headers: HipHeaders) -> Iterator[str]:
     """Yield the folders whose headers a precompiled header names."""
-    found = available_headers()
-    yield from map(str, (HEADERS, host_library(), *((found.folder,) if found else ())))
+    yield from map(str, (HEADERS, host_library(), headers.folder))

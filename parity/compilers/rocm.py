@@ -50,6 +50,8 @@ class InstalledRocm:
     version: tuple[int, ...]
     compiler: Path
 
+    is_installed = True
+
     def __str__(self) -> str:
         return f"{self.compiler.name} of HIP {'.'.join(map(str, self.version))}, {self.compiler}"
 
@@ -97,7 +99,21 @@ class InstalledRocm:
         # Without HIP_PLATFORM, old versions of hipcc compile for NVIDIA if nvcc is installed.
         return zig.completed([program, *command[1:]], cwd=folder, env={"HIP_PLATFORM": "amd"})
 
-    def front_command(self, target: Target, unit: Unit) -> Iterator[str | Path]:
+    @property
+    def include(self) -> Path:
+        """The folder of AMD's headers."""
+        return self.root / "include"
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders whose headers the fingerprint covers."""
+        return (self.root,)
+
+    def link_options(self, target: Target, output: Path, flags: Sequence[str]) -> tuple[list[str | Path], Path | None]:
+        """Return nothing: the front command links the device libraries."""
+        return [], None
+
+    def front_command(self, target: Target, unit: Unit, *, precompiled: bool = True) -> Iterator[str | Path]:
         """Yield the command that compiles a HIP file and links the device libraries, without its input and output.
 
         Raises:

@@ -14,9 +14,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from parity.compilers import clang, zig
+from parity.compilers import zig
+from parity.compilers.clang import Clang
 from parity.compilers.headers import available_headers
 from parity.compilers.targets import target
+from parity.compilers.toolchain import wheels
 from parity.compilers.unit import Unit
 from parity.errors import NotAvailable, ParityError
 from parity.hip.library import library
@@ -52,16 +54,16 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _code_object(source: Path, given: argparse.Namespace, flags: Sequence[str]) -> None:
-    chosen = target(given.offload_arch)
+    clang = Clang(target(given.offload_arch), wheels())
     forced = tuple(path.absolute() if (path := Path(name)).is_file() else name for name in given.forced)
     # The compiler provides the headers in OWN itself. Other folders replace headers that are not installed.
     after = [folder for folder in given.after if OWN not in folder.parts]
     include = tuple(folder.absolute() for folder in (*given.include, *after))
     with tempfile.TemporaryDirectory(prefix="parity-hipcc-") as place:
         listing = Path(place, f"{source.stem}.s")
-        clang.compile_listing(Unit(source, include, forced, tuple(flags)), listing, chosen)
+        clang.compile_listing(Unit(source, include, forced, tuple(flags)), listing)
         binary = listing.with_suffix(".hsaco")
-        clang.assemble(listing, binary, chosen)
+        clang.assemble(listing, binary)
 
         def keep(folder: Path) -> None:
             for path in (listing, binary):

@@ -71,11 +71,6 @@ def rules() -> Mapping[str, tuple[CompatRule, ...]]:
     return rows
 
 
-def parse_version(text: str) -> tuple[int, ...]:
-    """Return a version as numbers: ``6.2.41134`` is (6, 2, 41134)."""
-    return tuple(int(part) for part in text.split(".")) if text else ()
-
-
 def supplied(files: Mapping[str, str], version: tuple[int, ...]) -> Compat:
     """Return what the HIP sources ``files`` (text by name) need in addition to AMD's headers of a version."""
     met = {file: identifiers(text) for file, text in files.items()}

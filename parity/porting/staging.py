@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from parity.compilers import clang, rocm
+from parity.compilers.clang import Clang
 from parity.compilers.clang_flags import STUBS_AFTER
 from parity.compilers.diagnostics import NOT_DEFINED, Diagnostic, Place, diagnostics
 from parity.compilers.errors import CompileError, undefined_names
-from parity.compilers.headers import available_headers
 from parity.compilers.include import HIP_RUNTIME
-from parity.compilers.targets import Target
 from parity.compilers.unit import Unit, with_user_paths
 from parity.model.finding import Finding
 from parity.porting import staged_files
-from parity.porting.compat import Compat, parse_version, supplied
+from parity.porting.compat import Compat, supplied
 from parity.porting.cuda_names import counterpart
 from parity.porting.errors import PortError
 from parity.porting.header_defects import defects
@@ -58,8 +56,8 @@ class Staged:
     real: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
 
 
-def compile_as_hip(compile_unit: Callable[[Unit], None], source: Source, target: Target, folder: Path) -> Staged:
-    """Write the files of a module below ``folder`` and compile them for an AMD target.
+def compile_as_hip(compile_unit: Callable[[Unit], None], source: Source, clang: Clang, folder: Path) -> Staged:
+    """Write the files of a module below ``folder`` and compile them with a compiler.
 
     While host code does not compile, it is left out, and ``compile_unit`` is called again. Code that is left out for
     one target is left out for all.
@@ -67,7 +65,7 @@ def compile_as_hip(compile_unit: Callable[[Unit], None], source: Source, target:
     Raises:
         PortError: Device code does not compile.
     """
-    staging = _HipStaging(source, target, folder)
+    staging = _HipStaging(source, clang, folder)
     state = source.repairs
     with state.lock:
         initial = state.host = staging.initial(state.host)
@@ -86,12 +84,11 @@ def compile_as_hip(compile_unit: Callable[[Unit], None], source: Source, target:
 class _HipStaging:
     """The translated files of a module, and how to write and repair them."""
 
-    def __init__(self, source: Source, target: Target, folder: Path) -> None:
-        self._source, self._target, self._folder = source, target, folder
-        self._rocm = rocm.chosen(target)
+    def __init__(self, source: Source, clang: Clang, folder: Path) -> None:
+        self._source, self._clang, self._folder = source, clang, folder
         self._hip = _translated(source)
         self._texts = {name: self._hip[path].text for name, path in source.originals.items()}
-        version = _hip_version(self._rocm)
+        version = clang.toolchain.version
         texts = {source.name(path): each.text for path, each in self._hip.items()}
         compat = Compat() if source.ported or not version else supplied(texts, version)
         self._compat = replace(compat, defects=defects(texts, version)) if version else compat
@@ -118,7 +115,7 @@ class _HipStaging:
         if is_link_error and others_define(undefined_names(error), source):
             raise self._port_error(error, host, staged) from None
         if any(each.missing_header for each in errors):
-            errors += staged_files.missing_headers(clang.headers_missed(staged.unit, self._target, self._rocm), texts)
+            errors += staged_files.missing_headers(self._clang.headers_missed(staged.unit), texts)
         new = implied_lines(errors, texts, host.implied) if host.empty_headers else ()
         names = () if source.ported else pasted_names(errors, texts.values(), host.pasted)
         if new or names:
@@ -183,7 +180,7 @@ class _HipStaging:
         text = host.blanked(self._source.name(path), text)
         if path == self._source.path:
             text += staged_files.appended_code(self._source, host)
-        if self._rocm is not None and not self._source.ported:
+        if self._clang.toolchain.is_installed and not self._source.ported:
             text = with_plain_coordinates(text)
         return with_plain_bases(text) if PLAIN in self._source.options.forced else text
 
@@ -257,14 +254,6 @@ def _failing_libraries(
         for name, folders in staged.real.items()
         if anywhere or any(file.startswith(f"{folder}/") for folder in folders for file in files)
     )
-
-
-def _hip_version(installed: rocm.InstalledRocm | None) -> tuple[int, ...]:
-    """Return the version of AMD's headers; empty if only parity's own headers are available."""
-    if installed:
-        return installed.version
-    found = available_headers()
-    return parse_version(found.version) if found else ()
 
 
 def _translated(source: Source) -> dict[Path, Hipified]:

@@ -8,7 +8,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from parity.build.modules import build
-from parity.compilers import assembler, clang, zig
+from parity.compilers import assembler, clang, toolchain, zig
+from parity.compilers.clang import Clang
 from parity.compilers.clang_flags import intermediate_command
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import TARGETS, target
@@ -63,14 +64,20 @@ def encoding(word):
 
 @pytest.mark.parametrize(("path", "name"), [*modules()])
 def test_assembled_listing_has_the_bytes_of_clangs_object(path, name, tmp_path, monkeypatch, wheels):
-    own, generate = tmp_path / "own.o", clang._generate
+    own, generate = tmp_path / "own.o", Clang._generate
 
-    def noted(optimized, output, target, flags, rocm):
-        command = [*intermediate_command(target, flags), "-Xclang", "-disable-llvm-passes", "-c", optimized.resolve()]
+    def noted(self, optimized, output, flags):
+        command = [
+            *intermediate_command(self.target, flags),
+            "-Xclang",
+            "-disable-llvm-passes",
+            "-c",
+            optimized.resolve(),
+        ]
         assert not zig.run([*command, "-o", own]).returncode
-        return generate(optimized, output, target, flags, rocm)
+        return generate(self, optimized, output, flags)
 
-    monkeypatch.setattr(clang, "_generate", noted)
+    monkeypatch.setattr(Clang, "_generate", noted)
     monkeypatch.setattr(clang, "_with_expanded_traps", lambda listing: listing)
     (built,) = build(path.parent, [path.stem], [name], cache=Cache(tmp_path / "cache"))
     assert built.error is None
@@ -85,10 +92,10 @@ def test_assembled_listing_has_the_bytes_of_clangs_object(path, name, tmp_path, 
 def test_code_after_traps_keeps_its_instructions(name, level, tmp_path):
     source, listing = tmp_path / "m.hip", tmp_path / "m.s"
     source.write_text(TRAPS)
-    clang.compile_listing(Unit(source, flags=(level,)), listing, target(name))
+    Clang(target(name), toolchain.wheels()).compile_listing(Unit(source, flags=(level,)), listing)
     assert listing.read_text().count("\ts_swappc_b64") == 1
     assert ("s_sethalt" in listing.read_text()) == (name == "gfx1100"), "s_trap may do nothing there"
-    clang.assemble(listing, tmp_path / "m.hsaco", target(name))
+    Clang(target(name), toolchain.wheels()).assemble(listing, tmp_path / "m.hsaco")
 
 
 def test_compiler_that_loses_instructions_is_an_error_with_the_line(tmp_path):
@@ -97,7 +104,7 @@ def test_compiler_that_loses_instructions_is_an_error_with_the_line(tmp_path):
     flags = tuple(word for part in ("-target-feature", "+priv-enabled-trap2-nop-bug") for word in ("-Xclang", part))
     unit = Unit(source, flags=flags, originals={"original.cu": "mine/original.cu"})
     with pytest.raises(CompileError, match=r"mine/original.cu:7:\d+: error: a defect of the compiler"):
-        clang.compile_listing(unit, tmp_path / "m.s", target("gfx1100"))
+        Clang(target("gfx1100"), toolchain.wheels()).compile_listing(unit, tmp_path / "m.s")
 
 
 @pytest.mark.parametrize("line", ["\t", "\t  ", "\t      ; 4-byte Folded Spill", "\tV_ADD_U64_PSEUDO v0, v1"])

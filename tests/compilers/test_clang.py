@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from parity.compilers import clang, clang_version, device_library, errors, include, zig
+from parity.compilers import clang_version, device_library, errors, include, toolchain, zig
+from parity.compilers.clang import Clang
 from parity.compilers.targets import TARGETS, target
 from parity.compilers.unit import Unit
 from parity.errors import MissingTool
@@ -37,13 +38,13 @@ DEFAULT = ("gfx1100", "gfx90a")
 )
 def test_clang_compiles_and_assembles_for_target(source, name):
     listing, hsaco = source.with_suffix(".s"), source.with_suffix(".hsaco")
-    clang.compile_listing(Unit(source), listing, target(name))
+    Clang(target(name), toolchain.wheels()).compile_listing(Unit(source), listing)
     text = listing.read_text()
     assert f'.amdgcn_target "amdgcn-amd-amdhsa--{name}"' in text
     assert ".amdhsa_code_object_version 5" in text
     assert "s_swappc" not in text, "the library was not linked and inlined"
     assert "original.cu:3:" in text
-    clang.assemble(listing, hsaco, target(name))
+    Clang(target(name), toolchain.wheels()).assemble(listing, hsaco)
     assert hsaco.read_bytes()[:4] == b"\x7fELF"
     assert b"k.kd\0" in hsaco.read_bytes()
     assert not list(source.parent.glob("*.o"))
@@ -54,19 +55,19 @@ def test_listing_does_not_depend_on_folder(source, tmp_path):
     other.mkdir()
     (other / source.name).write_text(MATH)
     for path in (source, other / source.name):
-        clang.compile_listing(Unit(path), path.with_suffix(".s"), target("gfx1100"))
+        Clang(target("gfx1100"), toolchain.wheels()).compile_listing(Unit(path), path.with_suffix(".s"))
     text = source.with_suffix(".s").read_text()
     assert text == (other / source.name).with_suffix(".s").read_text()
     assert str(include.HEADERS) not in text
 
 
 def test_precompiled_header_is_used_after_its_files_get_new_times(source):
-    clang.compile_listing(Unit(source), source.with_suffix(".s"), target("gfx1100"))
+    Clang(target("gfx1100"), toolchain.wheels()).compile_listing(Unit(source), source.with_suffix(".s"))
     header = include.HEADERS / "library_throws.h"
     times = header.stat()
     os.utime(header, (1, 1))
     try:
-        clang.compile_listing(Unit(source), source.with_suffix(".s"), target("gfx1100"))
+        Clang(target("gfx1100"), toolchain.wheels()).compile_listing(Unit(source), source.with_suffix(".s"))
     finally:
         os.utime(header, ns=(times.st_atime_ns, times.st_mtime_ns))
 
@@ -81,11 +82,13 @@ def test_precompiled_headers_are_shared_by_folders_and_unrelated_macros(source, 
 
     monkeypatch.setattr(zig, "run", noted)
     for flags in ((), ("-idirafter", str(source.parent)), ("-DOF_NO_HEADER=1",)):
-        clang.compile_listing(Unit(source, flags=flags), source.with_suffix(".s"), target("gfx1100"))
+        Clang(target("gfx1100"), toolchain.wheels()).compile_listing(
+            Unit(source, flags=flags), source.with_suffix(".s")
+        )
     assert len(read) >= 3 and len(set(read[-3:])) == 1
     for flags in ((), ("-D__HIP_DISABLE_CPP_FUNCTIONS__",)):  # AMD's headers use this macro
         unit = Unit(source, flags=flags, forced=(include.HIP_RUNTIME,))
-        clang.compile_listing(unit, source.with_suffix(".s"), target("gfx1100"))
+        Clang(target("gfx1100"), toolchain.wheels()).compile_listing(unit, source.with_suffix(".s"))
     assert len(set(read[-2:])) == 2
 
 
@@ -93,7 +96,9 @@ def test_compile_error_names_original_file(source):
     source.write_text(MATH.replace("tanh_f32(x[threadIdx.x])", "tanh_f32(undeclared)"))
     with pytest.raises(errors.CompileError) as caught:
         names = {"original.cu": "kernels/original.cu"}
-        clang.compile_listing(Unit(source, originals=names), source.with_suffix(".s"), target("gfx1100"))
+        Clang(target("gfx1100"), toolchain.wheels()).compile_listing(
+            Unit(source, originals=names), source.with_suffix(".s")
+        )
     assert "module 'm' does not compile for gfx1100" in str(caught.value)
     assert "kernels/original.cu:3:38: error: use of undeclared identifier 'undeclared'" in str(caught.value)
 
@@ -118,10 +123,10 @@ __global__ void brought(int* x) {
 def test_refused_call_fails_before_code_generation(source, monkeypatch):
     """A refused call inside a header of parity is reported at the line of the source that causes it."""
     made = []
-    monkeypatch.setattr(clang, "_generate", made.append)
+    monkeypatch.setattr(Clang, "_generate", made.append)
     source.write_text(REFUSED)
     with pytest.raises(errors.CompileError) as caught:
-        clang.compile_listing(Unit(source), source.with_suffix(".s"), target("gfx1100"))
+        Clang(target("gfx1100"), toolchain.wheels()).compile_listing(Unit(source), source.with_suffix(".s"))
     said = "error: call to 'gone' declared with 'error' attribute: no \"such\" thing"
     assert caught.value.log.splitlines() == [f"original.cu:5:3: {said}", f"original.cu:8:3: {said}"] and not made
     assert {path.suffix for path in source.parent.iterdir()} == {".hip", ".d"}
@@ -131,7 +136,7 @@ def test_assembler_error_is_reported(tmp_path):
     listing = tmp_path / "bad.s"
     listing.write_text("\tv_frobnicate_f32 v0, v1\n")
     with pytest.raises(errors.CompileError, match=r"(?s)module 'bad'.*invalid instruction"):
-        clang.assemble(listing, tmp_path / "bad.hsaco", target("gfx1100"))
+        Clang(target("gfx1100"), toolchain.wheels()).assemble(listing, tmp_path / "bad.hsaco")
 
 
 def without(monkeypatch, package):
@@ -158,14 +163,14 @@ def test_device_library_without_wheel_comes_from_rocm(monkeypatch, tmp_path):
     monkeypatch.setenv("ROCM_PATH", str(tmp_path))
     assert device_library.device_library() == folder
     with pytest.raises(MissingTool, match=r"ockl\.bc"):
-        clang_version.fingerprint(target("gfx1100"))
+        toolchain.wheels().fingerprint(target("gfx1100"))
 
 
 def test_missing_compiler_names_wheel(monkeypatch):
     zig.zig.cache_clear()
     without(monkeypatch, "ziglang")
     with pytest.raises(MissingTool, match=r"ziglang.*python -m pip install 'ziglang==0\.17\.\*'"):
-        clang_version.fingerprint(target("gfx1100"))
+        toolchain.wheels().fingerprint(target("gfx1100"))
 
 
 def test_device_library_without_package_is_extracted_from_wheel(monkeypatch, tmp_path):
@@ -187,10 +192,10 @@ def test_device_library_is_found_without_import():
 
 
 def test_fingerprint_depends_on_target_and_compiler(monkeypatch):
-    prints = {clang_version.fingerprint(t) for t in TARGETS.values()}
+    prints = {toolchain.wheels().fingerprint(t) for t in TARGETS.values()}
     assert len(prints) == len(TARGETS)
     monkeypatch.setattr(clang_version, "compiler_version", lambda: "ziglang 0.18")
-    assert clang_version.fingerprint(target("gfx1100")) not in prints
+    assert toolchain.wheels().fingerprint(target("gfx1100")) not in prints
 
 
 def test_function_as_template_argument_is_mangled_like_nvcc(source):
@@ -202,5 +207,5 @@ def test_function_as_template_argument_is_mangled_like_nvcc(source):
         "template __global__ void k<float, twice<float>>(float*);\n"
     )
     listing = source.with_suffix(".s")
-    clang.compile_listing(Unit(source), listing, target("gfx1100"))
+    Clang(target("gfx1100"), toolchain.wheels()).compile_listing(Unit(source), listing)
     assert "\n_Z1kIfXadL_Z5twiceIfET_S1_EEEvPS1_:" in listing.read_text()

@@ -6,7 +6,8 @@ import zipfile
 
 import pytest
 
-from parity.compilers import clang, clang_version, headers
+from parity.compilers import headers, toolchain
+from parity.compilers.clang import Clang
 from parity.compilers.headers import Wheel
 from parity.compilers.targets import target
 from parity.compilers.unit import Unit
@@ -80,12 +81,12 @@ def test_available_headers_without_network_warns_of_fallback(index, tmp_path, ca
     line = "x[threadIdx.x] += __shfl_xor_sync(0xffffffffu, x[threadIdx.x], 1, 8);"
     source.write_text(f'#include <hip/hip_runtime.h>\nextern "C" __global__ void k(float* x) {{ {line} }}\n')
     for _ in range(2):
-        clang.compile_listing(Unit(source), tmp_path / "k.s", target("gfx1100"))
+        Clang(target("gfx1100"), toolchain.wheels()).compile_listing(Unit(source), tmp_path / "k.s")
     assert "k.kd" in (tmp_path / "k.s").read_text()
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert "AMD's HIP headers are not available: pip could not get big 1.0" in warning
     assert "parity's own headers are used instead" in warning
-    assert clang_version.described().endswith("headers of parity")
+    assert toolchain.wheels().described.endswith("headers of parity")
 
 
 def test_wheels_have_pinned_versions_and_digests():

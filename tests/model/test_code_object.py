@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from parity.compilers.clang import compile_listing
+from parity.compilers import toolchain
+from parity.compilers.clang import Clang
 from parity.compilers.targets import target
 from parity.compilers.unit import Unit
 from parity.errors import UsageError
@@ -26,7 +27,7 @@ extern "C" __attribute__((global)) void nothing() {}
 def listing(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("listing")
     (folder / "small.hip").write_text(SOURCE)
-    compile_listing(Unit(folder / "small.hip"), folder / "small.s", target(request.param))
+    Clang(target(request.param), toolchain.wheels()).compile_listing(Unit(folder / "small.hip"), folder / "small.s")
     return request.param, (folder / "small.s").read_text()
 
 
