@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from parity.application.resuming import kernel_fingerprints
 from parity.application.run import Prepared
 from parity.application.stored_results import RECORD, load
-from parity.application.watching import kernel_fingerprints
 from parity.cli.run import KeptRecords, run_with
 from parity.cli.shared.parser import build_parser
 from parity.cli.shared.terminal import errors, warn

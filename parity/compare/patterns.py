@@ -66,16 +66,13 @@ def _slice(wrong: Array, count: int) -> str:
     for d in long:
         others = tuple(a for a in range(wrong.ndim) if a != d)
         hit = np.flatnonzero(wrong.any(axis=others))
-        slices = f"{_slice_name(d, wrong.ndim)} {_indices(hit, wrong.shape[d])}"
+        name = ("row", "column")[d] if wrong.ndim == 2 else f"dim {d} at"
+        slices = f"{name} {_indices(hit, wrong.shape[d])}"
         if len(hit) < wrong.shape[d] and len(hit) * (wrong.size // wrong.shape[d]) == count:
             return slices
         if len(hit) == 1 and count > 2 and not partial:
             partial = f"{count} of {wrong.size // wrong.shape[d]} in {slices}"
     return partial
-
-
-def _slice_name(d: int, ndim: int) -> str:
-    return ("row", "column")[d] if ndim == 2 else f"dim {d} at"
 
 
 def _indices(hit: Array, extent: int) -> str:

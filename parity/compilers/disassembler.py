@@ -285,7 +285,7 @@ def _addresses(lines: list[_DisassembledLine]) -> dict[int, tuple[str, int]]:
 
 def _code(body: list[_DisassembledLine], where: Target, names: Mapping[int, str]) -> Iterator[str]:
     addresses = _addresses(body)
-    targets = {line.address: _branched(line) for line in body if _is_branch(line)}
+    targets = {line.address: _branched(line) for line in body if line.text.startswith(("s_branch ", "s_cbranch_"))}
     labels = set(targets.values())
     place = ""
     for line in body:
@@ -303,10 +303,6 @@ def _code(body: list[_DisassembledLine], where: Target, names: Mapping[int, str]
             symbol = f"{names[to]}@rel32@{half}+{4 if half == 'lo' else 12}" if to in names else f".text+{to:#x}"
             operands = f"{operands.rpartition(',')[0]}, {symbol}"
         yield f"\t{mnemonic} {operands}".rstrip()
-
-
-def _is_branch(line: _DisassembledLine) -> bool:
-    return line.text.startswith(("s_branch ", "s_cbranch_"))
 
 
 def _branched(line: _DisassembledLine) -> int:

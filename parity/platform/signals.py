@@ -18,7 +18,8 @@ def delay_interrupts() -> Iterator[None]:
     met: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
     # Even if another thread receives the signal, Python calls the handler in the main thread.
-    handlers = {number: signal.getsignal(number) for number in INTERRUPTS} if _is_main_thread() else {}
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in INTERRUPTS} if is_main_thread else {}
     ours = {number: handler for number, handler in handlers.items() if callable(handler)}
     for number in ours:
         signal.signal(number, lambda number, frame: met.append(number))
@@ -30,7 +31,3 @@ def delay_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for late in dict.fromkeys(met):
             signal.raise_signal(late)
-
-
-def _is_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()

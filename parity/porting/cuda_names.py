@@ -22,7 +22,7 @@ _CUDA_NAME = re.compile(
       | CU(?:BLAS|SPARSE|SOLVER|FFT|RAND|DNN)_\w+ | nv(?:rtc|tx|ml|jpeg|JitLink)[A-Z]\w* | NV(?:RTC|TX|ML)_\w+""",
     re.VERBOSE,
 )
-_CUDA_HEADER = re.compile(
+CUDA_HEADER = re.compile(
     r"(?!cuda/std/\w+$)(?:cuda|cublas|cudnn|cufft|curand|cusparse|cusolver|cutlass|cute/|nv)[\w/.]*"
 )
 """Matches a header of CUDA. Parity supplies ``cuda/std`` under the same names."""
@@ -75,11 +75,6 @@ def counterpart(name: str) -> str:
 def looks_like_cuda(name: str) -> bool:
     """Return whether a name is in CUDA's style; it need not be in the table."""
     return bool(_CUDA_NAME.fullmatch(name))
-
-
-def looks_like_cuda_header(header: str) -> bool:
-    """Return whether a header in angle brackets looks like CUDA's; it need not be in the table."""
-    return bool(_CUDA_HEADER.fullmatch(header))
 
 
 def declared_names(text: str) -> frozenset[str]:

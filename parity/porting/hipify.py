@@ -231,7 +231,7 @@ class _FileTranslation:
             return
         rule = cuda_names.header_rule(header)
         # A quoted header belongs to the program unless the table has it.
-        if rule or (match["open"] == "<" and cuda_names.looks_like_cuda_header(header)):
+        if rule or (match["open"] == "<" and cuda_names.CUDA_HEADER.fullmatch(header)):
             self._apply(rule, header, match.start("header"), region)
 
     def _name(self, name: _Name) -> None:

@@ -153,18 +153,13 @@ def _section(
     table.append(("", [line.types(counted=DTYPES in without) for line in lines]))
     for key, shown in words.items():
         texts = _texts(shown, notes if fold >= Fold.NOTES else None)
-        head = _head(alike[key])
+        head = alike[key][0].head(" ".join(column.target for column in alike[key]))
         table.append((_folded(head, max(map(_widest, texts))) if fold else head, texts))
     if is_compared(matrix):
         compared = [agreement_text(matrix.columns, line.cells, brief=True) for line in lines]
         table.append((AGREEMENT, [_folded(each, notes) for each in compared] if fold >= Fold.NOTES else compared))
     heads, cells = zip(*table, strict=True)
     return ModuleTable(module, heads, tuple(zip(*cells, strict=True)))
-
-
-def _head(columns: Sequence[Column]) -> str:
-    """The head of columns that differ only in the target."""
-    return columns[0].head(" ".join(column.target for column in columns))
 
 
 def _folded(text: str, width: int) -> str:
