@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import csv
+import json
 import re
 import shlex
 import tomllib
+import zipfile
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -86,16 +89,76 @@ def test_failure_classes_page_explains_every_class():
     assert dict(rows) == meanings, "\n".join(f"| {name} | {meaning} |" for name, meaning in meanings.items())
 
 
-def test_coverage_figures_match_reported_matrix():
+@pytest.fixture(scope="module")
+def matrix():
+    """Return the rows of the reported matrix, a dictionary for each kernel."""
     with (ROOT / "reports" / "matrix.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """Return the number of cases in the recording of the suite."""
+    with zipfile.ZipFile(ROOT / "reports" / "h100.zip") as archive:
+        return len(archive.read("cases.jsonl").splitlines())
+
+
+def test_coverage_figures_match_reported_matrix(matrix):
     shown = re.findall(
         r"([\d,]+) of ([\d,]+)(?: basic blocks)? on (gfx\w+)", (ROOT / "docs" / "coverage.md").read_text()
     )
     assert len(shown) == 3
     for *figures, target in shown:
         names = (f"{target}_emulated_blocks_reached", f"{target}_emulated_blocks")
-        assert figures == [f"{sum(int(row[name] or 0) for row in rows):,}" for name in names]
+        assert figures == [f"{sum(int(row[name] or 0) for row in matrix):,}" for name in names]
+
+
+def test_readme_run_matches_reported_matrix(matrix):
+    (run,) = re.findall(r"^parity [\d.]+: .*?^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    shown = {
+        name: (int(kernels), cases) for name, kernels, cases in re.findall(r"^(\w+) +(\d+) +([\d,]+) +ok", run, re.M)
+    }
+    whole, *ops = re.findall(r"`nox -s matrix -- (.+?)`", (ROOT / "README.md").read_text())[0].split()
+    selected = [row for row in matrix if row["module"] in (whole, *ops) or row["op"] in ops]
+    cases = dict.fromkeys(shown, 0)
+    for row in selected:
+        cases[row["module"]] += sum(int(value or 0) for key, value in row.items() if key.endswith("_run"))
+    kernels = Counter(row["module"] for row in selected)
+    assert shown == {name: (kernels[name], f"{number:,}") for name, number in cases.items()}
+    assert f"PASS  {len(selected)} kernels, {sum(cases.values()):,} cases, {sum(cases.values()):,} passed" in run
+
+
+RECALL = re.compile(r"they are ([\d.]+) % and ([\d.]+) %")
+
+
+def test_recall_figures_match_reported_recall():
+    found = json.loads((ROOT / "reports" / "recall.json").read_text())["kernels"]
+    caught, survived, unknown = (
+        sum(each[name] for name in names for each in found)
+        for names in (("caught",), ("survived",), ("equivalent", "beyond"))
+    )
+    shares = caught / (caught + survived), caught / (caught + survived - unknown)
+    (shown,) = RECALL.findall((ROOT / "docs" / "recall.md").read_text())
+    assert list(shown) == [f"{100 * share:.1f}" for share in shares]
+
+
+NUMBER = re.compile(r"(?<![\w.,^])\d{1,3}(?:,\d{3})+(?![\w,])|\b\d+(?= kernels\b)")
+CONSTANTS = {
+    "docs/matrix-cores.md": {"272,512", "65,536", "4,096"},  # extents of one comparison each, which the page describes
+    "docs/tolerance-model.md": {"100,000"},  # the terms of a sum
+}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS], ids=lambda page: page.name)
+def test_large_numbers_on_page_come_from_reports(page, matrix, recorded):
+    """Results of the suite are renewed in reports/. Results of single experiments belong in reports/measurements.md."""
+    known = {f"{recorded:,}", str(sum(row["gfx1100_emulated_run"] not in ("", "0") for row in matrix))}
+    known |= {
+        f"{sum(int(row[key] or 0) for row in matrix):,}" for key in matrix[0] if key.endswith(("_blocks", "_reached"))
+    }
+    known |= CONSTANTS.get(page.relative_to(ROOT).as_posix(), set())
+    prose = re.sub(r"`[^`]*`|^    .*$", "", FENCED.sub("", page.read_text()), flags=re.MULTILINE)
+    assert set(NUMBER.findall(prose)) - known == set()
 
 
 QUESTIONS = {
