@@ -8,11 +8,9 @@ AMD's results. In a project with settings, only missing case files are written. 
 from __future__ import annotations
 
 import argparse
-import fnmatch
 import os
-import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -22,6 +20,8 @@ from parity.application.run import Run, Settings
 from parity.build.modules import build
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
+from parity.captures.observations import CapturedKernels
+from parity.cli.shared.chosen_kernels import ChosenKernels, chosen_kernels, plain_name
 from parity.cli.shared.terminal import build_progress, errors, output, run_progress
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
@@ -66,8 +66,9 @@ NEXT = (
 def main(arguments: argparse.Namespace) -> int:
     """Write missing files. Existing files are never overwritten."""
     folder, config = arguments.folder, arguments.folder / CONFIG
+    chosen = chosen_kernels(arguments.only, arguments.captured)
     if read_settings(config) is not None:
-        return _complete(folder, config, arguments)
+        return _complete(folder, config, chosen, arguments)
     for parent in folder.resolve().parents:
         if read_settings(parent / CONFIG) is not None:
             _warn(
@@ -87,7 +88,7 @@ def main(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"cannot write {config}: {error.strerror}; choose another folder") from error
     if has_own:  # after the settings, so that a repeated parity init continues after an interruption
-        written, declared = _write_cases(Project(kernels, cases), _Chosen(arguments.only), arguments.limit)
+        written, declared = _write_cases(Project(kernels, cases), chosen, arguments.limit)
     console = output()
     for path in (*written, config, *_ci(folder, arguments.ci), *_ignore(folder)):
         console.print(f"wrote {path}")
@@ -123,14 +124,13 @@ def _ignore(folder: Path) -> list[Path]:
     return [_write(path, before + end + "".join(f"{line}\n" for line in missing))]
 
 
-def _complete(folder: Path, config: Path, arguments: argparse.Namespace) -> int:
+def _complete(folder: Path, config: Path, chosen: ChosenKernels, arguments: argparse.Namespace) -> int:
     """Write the case files and the workflow that a project lacks. Its settings remain unchanged.
 
     Raises:
         UsageError: the project lacks nothing.
     """
     project = find_project(folder)
-    chosen = _Chosen(arguments.only)
     has_kernels = project.kernels.is_dir()
     files, declared = _write_cases(project, chosen, arguments.limit, quiet=True) if has_kernels else ([], 0)
     written = [*files, *_ci(folder, arguments.ci)]
@@ -150,27 +150,6 @@ def _next(cases: Path, declared: int, there: str = "") -> str:
         cases=display_path(cases),
         there=there,
     )
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """The modules and kernels to declare; without names, all of them."""
-
-    names: Collection[str]
-
-    def has_module(self, module: str) -> bool:
-        """Return True if the module, or a kernel of it, may be chosen."""
-        return not self.names or any(
-            "." not in name or fnmatch.fnmatchcase(each, name.rpartition(".")[0])
-            for name in self.names
-            for each in (module, _plain(module))
-        )
-
-    def has_kernel(self, module: str, symbol: str) -> bool:
-        """Return True if the kernel is chosen by its module, its name, or both."""
-        kernel = unqualified((spelled(symbol) or (symbol,))[0]).partition("<")[0]
-        known = (module, kernel, f"{module}.{kernel}", f"{_plain(module)}.{kernel}")
-        return not self.names or any(fnmatch.fnmatchcase(each, name) for each in known for name in self.names)
 
 
 @dataclass
@@ -254,29 +233,34 @@ class _CaseFiles:
         return len(ops) - len(left)
 
 
-def _write_cases(project: Project, chosen: _Chosen, limit: float, *, quiet: bool = False) -> tuple[list[Path], int]:
+def _write_cases(
+    project: Project, chosen: ChosenKernels, limit: float, *, quiet: bool = False
+) -> tuple[list[Path], int]:
     """Write a case file for every module that compiles, or add the kernels that its file from parity init lacks.
 
     Returns the files and the number of ops that they declare.
 
     Raises:
-        UsageError: a chosen name is neither a module nor a kernel.
+        UsageError: a chosen name is neither a module nor a kernel, or the sources lack all kernels of the capture.
     """
     modules = find_modules(project.kernels, ported=project.sides.ported)
     modules = {name: path for name, path in modules.items() if chosen.has_module(name)}
+    texts = HostTexts(project.kernels)
+    modules = {name: path for name, path in modules.items() if chosen.has_source(texts.whole(path))}
+    instantiated = {name: chosen.templates(texts.whole(path)) for name, path in modules.items()}
+    settings = BuildSettings(project.sides, kernels=instantiated)
     try:
         with build_progress(len(modules)) as done:
             built = build(
-                project.kernels, modules, [DEFAULT_TARGETS[0]],
-                settings=BuildSettings(project.sides), progress=BuildCallbacks(done),
-            )  # fmt: skip
+                project.kernels, modules, [DEFAULT_TARGETS[0]], settings=settings, progress=BuildCallbacks(done)
+            )
     except MissingTool as error:
         _warn(f"no case files are written, because nothing can be compiled: {error}")
         return [], 0
-    cuda, texts, files = _build_cuda(project, modules), HostTexts(project.kernels), _CaseFiles(project)
+    cuda, files = _build_cuda(project, modules, settings), _CaseFiles(project)
     prober, met = Prober(limit), False
     for one, note in _reported(built, files):
-        path = project.cases / f"{_plain(one.module)}.py"
+        path = project.cases / f"{plain_name(one.module)}.py"
         text = texts.whole(modules[one.module])
         if one.error or not one.code_object:
             _warn(f"{one.module} does not compile, so it has no case file; see parity build")
@@ -295,12 +279,14 @@ def _write_cases(project: Project, chosen: _Chosen, limit: float, *, quiet: bool
         if "__global__" in text and not one.code_object.kernels:
             _warn(f"{one.module} does not contain a kernel when it is compiled here; see parity build")
         if kernels and (not known or is_inferred(known)):
-            host = _HostCode(texts.launches(modules[one.module]), Structures(text))
+            host = _HostCode(texts.launches(modules[one.module]), Structures(text), chosen.captured)
             for op in _skeletons(source, one.module, kernels, cuda, host, prober, known):
                 files.add(path, source, op, try_it=cuda is not None)
                 note(f"{one.module} {op.title}")
         if known and path not in files.files and not quiet:
             _warn(f"{path} exists already and is not changed")
+    if chosen.captured and not met:
+        raise UsageError(f"no source in {project.kernels} defines a kernel of the capture; see parity list --captured")
     if chosen.names and not met:
         raise UsageError(f"--only {','.join(chosen.names)}: no module and no kernel of {project.kernels} has this name")
     files.settle()
@@ -338,14 +324,13 @@ def _reason(record: CaseRecord) -> str:
     return f"with what was guessed, CUDA's side fails in {record.case}: {detail[0] if detail else record.verdict.kind}"
 
 
-def _build_cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, Built] | None:
+def _build_cuda(project: Project, modules: Mapping[str, Path], settings: BuildSettings) -> dict[str, Built] | None:
     """Build the CUDA side of each module. Return None without nvcc."""
     try:
         nvcc()
     except MissingTool:
         return None
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
-    settings = BuildSettings(project.sides)
     with build_progress(len(sources)) as done:
         built = build(project.kernels, sources, [CUDA_TARGET], settings=settings, progress=BuildCallbacks(done))
     return {one.module: one for one in built}
@@ -353,10 +338,11 @@ def _build_cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, Buil
 
 @dataclass(frozen=True)
 class _HostCode:
-    """The launches of a module's kernels, by name without namespaces, and the structures of its sources."""
+    """The launches of a module's kernels, by name without namespaces; the structures of its sources; and a capture."""
 
     launches: Mapping[str, Sequence[HostLaunch]]
     structures: Structures
+    captured: CapturedKernels | None = None
 
 
 def _skeletons(
@@ -380,7 +366,7 @@ def _skeletons(
         other = cuda.symbol((spelled(symbol) or (symbol,))[-1]) if cuda else symbol
         if cuda and other in seen:
             found[symbol] = seen[other]
-            probes[symbol] = partial(_probe, prober, cuda, other, host.launches)
+            probes[symbol] = partial(_probe, prober, cuda, other, host)
     return skeletons(source, module, kernels, found, probes, host.structures, host.launches, known)
 
 
@@ -396,19 +382,16 @@ def _probe(
     prober: Prober,
     cuda: CodeObject,
     symbol: str,
-    launches: Mapping[str, Sequence[HostLaunch]],
+    host: _HostCode,
     args: Sequence[KernelArgument],
     flow: Flow | None,
     single: bool,
 ) -> InferredSpec | str:
     assert flow
-    kernel = ProbedKernel(cuda, symbol, args, flow, launches.get(unqualified(source_name(symbol)), ()))
+    kernel = ProbedKernel(cuda, symbol, args, flow, host.launches.get(unqualified(source_name(symbol)), ()))
+    if host.captured:
+        return host.captured.probe(prober, kernel, single=single)
     return prober.measure(kernel) or "no single launch shows it" if single else prober.probe(kernel)
-
-
-def _plain(module: str) -> str:
-    """Return the name of a module in the names of its ops."""
-    return re.sub(r"\W+", "_", module)
 
 
 def _copy(name: str, folder: Path) -> Path:

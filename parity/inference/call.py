@@ -168,7 +168,15 @@ class _Facts:
         """True if one thread per element is enough for every rank."""
         spec = self.spec
         per_element = spec.grid == (f"ceil({self.extent}/{math.prod(spec.block)})",)
-        special = self.drawn or spec.where or spec.threads or spec.shared or spec.indices or spec.roles
+        special = (
+            self.drawn
+            or self.extent in spec.choices
+            or spec.where
+            or spec.threads
+            or spec.shared
+            or spec.indices
+            or spec.roles
+        )
         is_flat = (self.any_grid or per_element) and len(spec.block) == 1 and self.extent.isidentifier()
         return is_flat and bool(self.given) and not special
 
@@ -237,6 +245,7 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
         if each.is_bool and each.is_pointer and each.name in facts.filled:
             data[each.name] = ("0..1",)
     data |= dict.fromkeys(sorted(spec.small), _SMALL_DATA)
+    data |= {name: (text,) for name, text in spec.ranges.items() if name in facts.filled}
     data |= dict.fromkeys(spec.indices, _POSITIONS) | dict.fromkeys(spec.distinct, _ROLE_DATA["order"])
     return data | {name: _ROLE_DATA[role.use] for name, role in spec.roles.items()}
 

@@ -84,6 +84,7 @@ class InferredSpec:
         strided: True if the results do not depend on the number of blocks and threads.
         distances: Numbers that are strides, with the stride: ``x.strides[0]``.
         made: Numbers that the host computes from others, and numbers with a single known value.
+        ranges: Ranges of the elements of integer tensors, as data streams.
         small: Integer tensors whose elements launches have tried only from 0 to 3.
         is_measured: True if a single launch determines shapes and grid.
     """
@@ -103,6 +104,7 @@ class InferredSpec:
     strided: bool = False
     distances: Mapping[str, str] = field(default_factory=dict)
     made: Mapping[str, str] = field(default_factory=dict)
+    ranges: Mapping[str, str] = field(default_factory=dict)
     small: frozenset[str] = frozenset()
     is_measured: bool = False
 

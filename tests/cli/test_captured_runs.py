@@ -144,3 +144,56 @@ def test_run_captured_kernel_in_an_included_header_is_found(replay, tmp_path, na
     result = replay(name)
     assert result.code == 0, result.err
     assert "0 failed" in result.out
+
+
+@pytest.fixture
+def declare(parity, tmp_path, monkeypatch):
+    """Return a function that declares the kernels of a capture, and returns the folder and the result."""
+
+    def call(name):
+        shutil.copytree(CAPTURES / "kernels", tmp_path / "app")
+        monkeypatch.chdir(tmp_path / "app")
+        return parity("init", "--kernels", ".", "--captured", CAPTURES / f"{name}.capture")
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "old", "new"),
+    [
+        (
+            "saxpy",
+            ['shapes="x: n; y: n"', 'choices={"n": (1000, 999, 1001', "block=256"],
+            "if (i < n)",
+            "if (i < n - 1)",
+        ),
+        ("particles", ["p_x: count; v: count; mass: count", "block=32"], "p.v[i] * p.dt", "p.v[i] * p.dt * 1.001f"),
+        ("stencil", ["nx ny nz", "ceil(nx/8), ceil(ny/4), ceil(nz/4)"], "/ 6.0f", "* 0.16666f"),
+        ("convolution", ["c_filter: 9", "ceil(w/32), ceil(h/8)"], "c_filter[i + RADIUS]", "c_filter[RADIUS - i]"),
+    ],
+    ids=["templates", "structures", "three axes", "constants"],
+)
+def test_init_captured_declarations_pass_and_find_a_planted_bug(parity, declare, tmp_path, name, declared, old, new):
+    result = declare(name)
+    assert result.code == 0, result.err
+    assert [path.name for path in Path("cases").glob("*.py")] == [f"{name}.py"]
+    text = Path("cases", f"{name}.py").read_text()
+    assert [each for each in declared if each not in text] == []
+    assert parity("run", "--target", "gfx1100", "--examples", 5).code == 0
+    port = tmp_path / "port"
+    port.mkdir()
+    source = Path(f"{name}.cu").read_text()
+    assert old in source
+    (port / f"{name}.hip").write_text(
+        "#include <hip/hip_runtime.h>\n#include <hip/hip_fp16.h>\n" + source.replace(old, new)
+    )
+    assert parity("run", "--target", "gfx1100", "--hip", port, f"{name}").code == 1
+
+
+def test_init_captured_without_a_source_is_refused(parity, declare, tmp_path):
+    shutil.rmtree(tmp_path / "empty", ignore_errors=True)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "other.cu").write_text('extern "C" __global__ void other(float *x) { *x = 1; }\n')
+    result = parity("init", tmp_path, "--kernels", "empty", "--captured", CAPTURES / "saxpy.capture")
+    assert result.code == 2
+    assert "defines a kernel of the capture" in result.err

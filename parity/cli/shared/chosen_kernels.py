@@ -1,0 +1,60 @@
+"""The kernels that ``parity init`` declares."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from parity.captures.file import read_capture
+from parity.captures.observations import CapturedKernels
+from parity.model.code_object import spelled, unqualified
+
+
+@dataclass(frozen=True)
+class ChosenKernels:
+    """The modules and kernels to declare; without names, all of them, or those of a capture."""
+
+    names: Collection[str]
+    captured: CapturedKernels | None = None
+
+    def templates(self, text: str) -> Sequence[str]:
+        """Return the captured kernels with template arguments that a source mentions."""
+        words = set(re.findall(r"\w+", text)) if self.captured else set()
+        return [name for name in (self.captured.templates if self.captured else ()) if unqualified(name) in words]
+
+    def has_source(self, text: str) -> bool:
+        """Return True if a source mentions a captured kernel."""
+        return self.captured is None or not self.captured.words.isdisjoint(re.findall(r"\w+", text))
+
+    def has_module(self, module: str) -> bool:
+        """Return True if the module, or a kernel of it, may be chosen."""
+        return not self.names or any(
+            "." not in name or fnmatch.fnmatchcase(each, name.rpartition(".")[0])
+            for name in self.names
+            for each in (module, plain_name(module))
+        )
+
+    def has_kernel(self, module: str, symbol: str) -> bool:
+        """Return True if the kernel is chosen by its module, its name, or both, and was captured."""
+        if self.captured and not self.captured.has(symbol):
+            return False
+        kernel = unqualified((spelled(symbol) or (symbol,))[0]).partition("<")[0]
+        known = (module, kernel, f"{module}.{kernel}", f"{plain_name(module)}.{kernel}")
+        return not self.names or any(fnmatch.fnmatchcase(each, name) for each in known for name in self.names)
+
+
+def chosen_kernels(names: Collection[str], captured: Path | None) -> ChosenKernels:
+    """Return the choice of ``--only`` and ``--captured``.
+
+    Raises:
+        UsageError: the capture cannot be read.
+    """
+    return ChosenKernels(names, CapturedKernels(read_capture(captured)) if captured else None)
+
+
+def plain_name(module: str) -> str:
+    """Return the name of a module in the names of its ops."""
+    return re.sub(r"\W+", "_", module)
