@@ -27,7 +27,7 @@ _MOST_ELEMENTS = 1 << 16
 _MOST_VALUES = 4
 _MOST_DIMS = 4
 _USUAL = (1, 2, 7)
-"""Values to draw besides those of the program."""
+"""Values to draw besides the captured values."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from parity.model.code_object import spelled, unqualified
 
 @dataclass(frozen=True)
 class ChosenKernels:
-    """The modules and kernels to declare; without names, all of them, or those of a capture."""
+    """The modules and kernels to declare; without names, all kernels of the sources or of a capture."""
 
     names: Collection[str]
     captured: CapturedKernels | None = None
