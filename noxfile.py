@@ -159,6 +159,13 @@ def rocm_root(session: nox.Session) -> None:
     session.run("python3", "-m", "benchmarks.rocm_root", *session.posargs)
 
 
+@nox.session(name="amd-runtime", venv_backend="none")
+def amd_runtime(session: nox.Session) -> None:
+    """Run whole ROCm programs on AMD's HIP runtime and emulated GPUs, in the root of rocm-root (options of pytest)."""
+    tests = ("python", "-m", "pytest", "-q", "tests/hsa", *session.posargs)
+    session.run("python3", "-m", "benchmarks.rocm_root", *tests)
+
+
 @nox.session
 @nox.parametrize("example", ("torch", "array-api"))
 def examples(session: nox.Session, example: str) -> None:

@@ -43,9 +43,8 @@ def make(root: Path) -> None:
     subprocess.run(["mmdebstrap", "--variant=apt", *options, "sid", str(root), *sources], check=True)
     (root / "etc/apt/apt.conf.d/90parity").write_text(APT)
     inside(root, f"apt-get update && apt-get install -y -t experimental {' '.join(PACKAGES)}")
-    inside(
-        root, "python3 -m venv /opt/parity && pip install -e '.[emulated,nvcc,rocm]' pytest pytest-xdist pandas gguf"
-    )
+    tools = "pytest pytest-xdist pandas gguf jsonschema"
+    inside(root, f"python3 -m venv /opt/parity && pip install -e '.[emulated,nvcc,rocm]' {tools}")
     (root / READY).touch()
 
 

@@ -1,10 +1,11 @@
-"""Run a program that uses HIP's module API without a GPU, or print the environment for it.
+"""Run a ROCm program without a GPU, or print the environment for it.
 
     eval "$(parity exec --target gfx90a)"
-    parity exec --target gfx1100,gfx1100 -- python my_program.py
+    parity exec --target gfx1100,gfx1100 -- ./my_program
 
-The program loads a libamdhip64 that executes kernels in the emulator, on GPUs of the given targets, and checks every
-memory access. It reports a kernel's errors on standard error, and every later call returns the error.
+The program loads AMD's HIP runtime of an installed ROCm 7, whose GPUs are emulated. Without such a ROCm it loads
+parity's own libamdhip64, which has HIP's module API only. The emulator checks every memory access of a kernel and
+reports a kernel's errors on standard error. Every later call returns the error.
 """
 
 from __future__ import annotations
@@ -13,28 +14,25 @@ import argparse
 import os
 import shlex
 import shutil
+from collections.abc import Mapping
 
 from parity.cli.shared.terminal import errors, print_json
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
-from parity.errors import UsageError, nearest
+from parity.errors import MissingTool, UsageError, nearest
+from parity.hip import library as hip_library
 from parity.hip.faults import PlantedFault
 from parity.hip.library import LIMITATIONS as EPILOG
-from parity.hip.library import environment
+from parity.hsa import library as hsa_library
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Print the environment, or replace this process with the program.
 
     Raises:
-        UsageError: a target or error is unknown, or the program does not exist.
+        UsageError: a target or error is unknown, or the program or the HIP runtime in ``--rocm`` does not exist.
+        MissingTool: an option needs AMD's HIP runtime, which is not installed.
     """
-    targets = arguments.target or DEFAULT_TARGETS
-    for name in targets:
-        if name not in TARGETS:
-            raise UsageError(f"{name!r} is not an emulated target; known: {' '.join(TARGETS)}{nearest(name, TARGETS)}")
-    for fault in arguments.faults:
-        PlantedFault.parse(fault)
-    found = environment(targets, memory=arguments.memory, faults=arguments.faults)
+    found = _environment(arguments)
     if arguments.program:
         path = shutil.which(arguments.program[0])
         if path is None:
@@ -47,3 +45,32 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"export {name}={shlex.quote(value)}")
     errors().print(EPILOG.strip(), style="dim")
     return 0
+
+
+def _environment(arguments: argparse.Namespace) -> Mapping[str, str]:
+    """Return the variables that make a program run on AMD's runtime, or on parity's own."""
+    targets = arguments.target or DEFAULT_TARGETS
+    for name in targets:
+        if name not in TARGETS:
+            raise UsageError(f"{name!r} is not an emulated target; known: {' '.join(TARGETS)}{nearest(name, TARGETS)}")
+    for fault in arguments.faults:
+        PlantedFault.parse(fault)
+    if arguments.faults and arguments.rocm:
+        raise UsageError("--fault plants errors in parity's own libamdhip64, which --rocm replaces; name one of them")
+    runtime = None if arguments.faults else hsa_library.hip_runtime(arguments.rocm)
+    if runtime is not None:
+        checked = arguments.check != "none"
+        return hsa_library.environment(
+            runtime, targets, memory=arguments.memory, checked=checked, report=arguments.report
+        )
+    if arguments.rocm:
+        raise UsageError(
+            f"{arguments.rocm} has no lib/libamdhip64.so.7, AMD's HIP runtime; name the folder of a ROCm 7"
+        )
+    if arguments.report or arguments.check == "none":
+        raise MissingTool(
+            "AMD's HIP runtime (libamdhip64.so.7), which --report and --check need",
+            "$ROCM_PATH, /opt/rocm, /usr",
+            "ROCm 7",
+        )
+    return hip_library.environment(targets, memory=arguments.memory, faults=arguments.faults)

@@ -36,7 +36,8 @@ _TARGET = re.compile(r"^amdhsa\.target: .*--(\w+).*$", re.MULTILINE)
 _VERSION = re.compile(r"LLVM version (\d+)")
 # Instructions that add the halves of a distance to the instruction counter: s_add_co_* since generation 12.
 _LOW, _HIGH = ("s_add_u32", "s_add_co_u32"), ("s_addc_u32", "s_add_co_ci_u32")
-_DATA = (".rodata", ".data", ".bss")
+_DATA = (".rodata", ".data", ".bss", ".got")
+_ABSOLUTE, _RELATIVE = 3, 13  # R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64
 
 
 @dataclass(frozen=True)
@@ -153,14 +154,15 @@ def disassembled_listing(path: Path, name: str = "") -> str:
 
 def _listing(elf: Any, path: Path, name: str, tools: Disassembler) -> Iterator[str]:
     metadata, where = _metadata(path, name, tools)
-    if any(s["sh_type"] in ("SHT_RELA", "SHT_REL") and s["sh_size"] for s in elf.iter_sections()):
-        raise UsageError(f"{name} has addresses in its data (relocations), which parity cannot place")
     tables = [elf.get_section_by_name(table) for table in (".dynsym", ".symtab")]
     symbols = {s.name: s for table in tables if table for s in table.iter_symbols()}
     functions = {name: s for name, s in symbols.items() if s["st_info"]["type"] == "STT_FUNC" and s["st_size"]}
     names = {s["st_value"]: name for name, s in functions.items()}
     lines = _disassembled(path, name, where, tools)
-    referred = _referred(lines, names, elf)
+    pointers = dict(_pointers(elf, name))
+    referred = _referred(lines, names, elf) | {to: names.get(to, f".Ldata_{to:x}") for to in pointers.values()}
+    variables = {s["st_value"]: s for s in symbols.values() if _is_variable(s, symbols)}
+    referred |= {at: s.name for at, s in variables.items()}
     yield f'\t.amdgcn_target "amdgcn-amd-amdhsa--{where}"'
     for i, (symbol, at) in enumerate((n, s) for n, s in functions.items() if names[s["st_value"]] == n):
         start = at["st_value"]
@@ -174,7 +176,13 @@ def _listing(elf: Any, path: Path, name: str, tools: Disassembler) -> Iterator[s
             yield from _descriptor(_bytes_at(elf, descriptor["st_value"], 64), where)
             yield from ("\t.end_amdhsa_kernel", "\t.text")
         yield f".Lfunc_end{i}:"
-    yield from _data(elf, {address: n for address, n in referred.items() if address not in names})
+    sizes = {s.name: s["st_size"] for s in variables.values()}
+    yield from _data(
+        elf,
+        {address: n for address, n in referred.items() if address not in names},
+        sizes,
+        {at: referred[to] for at, to in pointers.items()},
+    )
     yield from ("\t.text", "\t.amdgpu_metadata", metadata, "\t.end_amdgpu_metadata", "")
 
 
@@ -325,23 +333,57 @@ def _bytes_at(elf: Any, address: int, size: int) -> bytes:
     raise ValueError(f"nothing is at the address {address:#x} of a kernel's descriptor")
 
 
-def _data(elf: Any, names: Mapping[int, str]) -> Iterator[str]:
-    """Yield the data sections that the code refers to, with a label at each address it refers to."""
+def _is_variable(symbol: Any, symbols: Mapping[str, Any]) -> bool:
+    """Return True for a variable of the source, which is not the descriptor of a kernel."""
+    kernel = symbol.name.removesuffix(".kd")
+    descriptor = kernel != symbol.name and kernel in symbols
+    return symbol["st_info"]["type"] == "STT_OBJECT" and bool(symbol["st_size"]) and not descriptor
+
+
+def _pointers(elf: Any, name: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of addresses in data, and the addresses there."""
     for section in elf.iter_sections():
-        start = section["sh_addr"]
-        places = sorted(a for a in names if start <= a < start + section["sh_size"])
+        if section["sh_type"] == "SHT_REL" and section["sh_size"]:
+            raise UsageError(f"{name} has relocations without addends, which parity cannot place")
+        if section["sh_type"] != "SHT_RELA":
+            continue
+        symbols = elf.get_section(section["sh_link"])
+        for relocation in section.iter_relocations():
+            kind, to = relocation["r_info_type"], relocation["r_addend"]
+            if kind == _ABSOLUTE:
+                to += symbols.get_symbol(relocation["r_info_sym"])["st_value"]
+            elif kind != _RELATIVE:
+                raise UsageError(f"{name} has a relocation of type {kind}, which parity cannot place")
+            if to:
+                yield relocation["r_offset"], to
+
+
+def _data(elf: Any, names: Mapping[int, str], sizes: Mapping[str, int], pointers: Mapping[int, str]) -> Iterator[str]:
+    """Yield the data sections that the code refers to, with a label at each address it refers to.
+
+    ``sizes`` has the size of each variable, ``pointers`` the symbol at each place that holds an address.
+    """
+    for section in elf.iter_sections():
+        start, end = section["sh_addr"], section["sh_addr"] + section["sh_size"]
+        places = sorted(a for a in names if start <= a < end)
         if not places or not section.name.startswith(_DATA):
             continue
-        yield f"\t.section\t{section.name}"
+        yield f"\t.section\t{section.name if section.name != '.got' else '.data.rel.ro'}"
         yield f"\t.p2align\t{(section['sh_addralign'] or 1).bit_length() - 1}"
         yield f".Lsection_{start:x}:"
         content = b"" if section["sh_type"] == "SHT_NOBITS" else section.data()
-        cuts = [start, *places, start + section["sh_size"]]
-        for begin, end in itertools.pairwise(cuts):
+        inside = {at: symbol for at, symbol in pointers.items() if start <= at < end}
+        cuts = sorted({start, *places, *inside, *(at + 8 for at in inside), end})
+        for begin, stop in itertools.pairwise(cuts):
             if begin in names:
                 yield f"{names[begin]}:"
+                if names[begin] in sizes:
+                    yield f"\t.size\t{names[begin]}, {sizes[names[begin]]}"
+            if begin in inside:
+                yield f"\t.quad\t{inside[begin]}"
+                continue
             if not content:
-                yield f"\t.zero\t{end - begin}"
-            for at in range(begin, end if content else begin, 32):
-                part = content[at - start : min(at + 32, end) - start]
+                yield f"\t.zero\t{stop - begin}"
+            for at in range(begin, stop if content else begin, 32):
+                part = content[at - start : min(at + 32, stop) - start]
                 yield f'\t.ascii\t"{"".join(f"{chr(92)}x{byte:02x}" for byte in part)}"'

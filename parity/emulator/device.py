@@ -19,7 +19,7 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.jit import COUNTERS
 from parity.emulator.language import Dim3, Language, LaunchShape
 from parity.emulator.launch_options import LaunchOptions
-from parity.emulator.memory import BASE, Allocation, Bytes, DeviceMemory, zeroed_pages
+from parity.emulator.memory import Allocation, Bytes, DeviceMemory, zeroed_pages
 from parity.emulator.printing import RECORD, messages
 from parity.emulator.programs import Executable, Kind, Programs
 from parity.emulator.runtime_headers import constants, structure
@@ -87,6 +87,7 @@ class Device:
         cache: where to keep translated and compiled kernels.
         capacity: the size of device memory, in bytes.
         spread: place each allocation across another multiple of 4 GiB (``DeviceMemory``); not on unchecked devices.
+        memory: existing memory to use; ``capacity`` and ``spread`` then have no effect.
     """
 
     _language: Language
@@ -102,14 +103,15 @@ class Device:
         cache: Cache | None = None,
         capacity: int = 1 << 30,
         spread: bool = True,
+        memory: DeviceMemory | None = None,
     ) -> None:
         self.instruction_budget = instruction_budget
         self._counted, self._traced, self._shadow = counted, traced, shadow
         kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
         self._programs = Programs(cache or Cache(default_root()), kind, self._language)
         # Unchecked code may write anywhere in a memory, and every written page takes space.
-        self._memory = memory = DeviceMemory(capacity, spread=spread and (checked or traced))
-        self._loaded: dict[tuple[str, str], _Loaded] = {}
+        self._memory = memory = memory or DeviceMemory(capacity, spread=spread and (checked or traced))
+        self._loaded: dict[tuple[str, int, str], _Loaded] = {}
         self._logged = 0  # records before the last launch
         self._earlier = 0  # the ordinal of the last wavefront before the last launch
         self._stacks = zeroed_pages(_WAVEFRONTS["MAX_WAVEFRONTS"] * _WAVEFRONTS["STACK"])
@@ -122,7 +124,7 @@ class Device:
         lds = variables + VARIABLES_BYTES
         self._variables = VariableMemory(memory, self._language, variables, lds)
         self._context = _Context(
-            data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=BASE, size=memory.size,
+            data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=memory.base, size=memory.size,
             checked=checked or traced, lds=lds, variables=variables, stacks=self._stacks.ctypes.data,
             mailbox=memory.reserve(_MAILBOX), log=self._log.ctypes.data, log_size=_LOGGED,
             snapshot=self._registers.ctypes.data, trace_bytes=memory.slots * TRACED if traced else 0,
@@ -152,7 +154,7 @@ class Device:
 
     def is_approximate(self, code: CodeObject, kernel: str) -> bool:
         """True if a launched kernel, or a function it calls, has an instruction with a documented error."""
-        loaded = self._loaded.get((code.digest, kernel))  # missing if the kernel cannot be loaded
+        loaded = self._loaded.get((code.digest, code.copy, kernel))  # missing if the kernel cannot be loaded
         return loaded is not None and loaded.executable.traits.approximate
 
     @staticmethod
@@ -318,8 +320,11 @@ class Device:
         args: bytes,
         shared_bytes: int = 0,
         options: LaunchOptions = LaunchOptions(),  # noqa: B008 - immutable
+        whole: bool = False,
     ) -> LaunchStats:
         """Execute a kernel. ``args`` are the explicit arguments, from ``pack``; ``shared_bytes`` is the dynamic LDS.
+
+        If ``whole`` is true, ``args`` also contain the hidden arguments, as a runtime filled them in.
 
         Raises:
             MemoryFault: a wavefront accessed memory that it must not access; the device stays usable and readable.
@@ -330,8 +335,12 @@ class Device:
         """
         loaded = self._load(code, kernel)
         shape = LaunchShape(grid, block, shared_bytes)
-        _check_shape(loaded, kernel, shape, args)
-        self._place_launch(loaded, shape, args)
+        _check_shape(loaded, kernel, shape)
+        if len(args) != (size := loaded.kernel.kernarg_bytes if whole else loaded.kernel.explicit_bytes):
+            raise UsageError(
+                f"kernel {kernel!r} takes {size} bytes of arguments, not {len(args)}; build them with pack()"
+            )
+        self._place_launch(loaded, shape, args, whole=whole)
         self._set_options(loaded, options)
         if self._counted:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
@@ -345,11 +354,13 @@ class Device:
             raise error
         return self._stats(code, kernel, loaded)
 
-    def _place_launch(self, loaded: _Loaded, shape: LaunchShape, args: bytes) -> None:
+    def _place_launch(self, loaded: _Loaded, shape: LaunchShape, args: bytes, *, whole: bool) -> None:
         """Write the data that the kernel reads, and prepare LDS and scratch memory."""
         context, kernel = self._context, loaded.kernel
         mailbox = context.mailbox if loaded.prints else 0
-        arguments = self._language.arguments(kernel, args, shape, mailbox)
+        arguments = (
+            _answered(kernel, args, mailbox) if whole else self._language.arguments(kernel, args, shape, mailbox)
+        )
         context.kernarg = self._memory.place(_KERNARG_AT, arguments)
         context.dispatch = self._memory.place(_PACKET_AT, self._language.dispatch(kernel, shape, context.kernarg))
         if mailbox:
@@ -419,7 +430,7 @@ class Device:
         return self._language.instruction(code.listing, kernel, number - 1) if number else None
 
     def _load(self, code: CodeObject, name: str) -> _Loaded:
-        key = (code.digest, name)
+        key = (code.digest, code.copy, name)
         if key not in self._loaded:
             if name not in code.kernels:
                 raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
@@ -450,7 +461,7 @@ def wavefront_target(code: CodeObject) -> Target:
     return usual if width == usual.wavefront else replace(usual, wavefront=width)
 
 
-def _check_shape(loaded: _Loaded, name: str, shape: LaunchShape, args: bytes) -> None:
+def _check_shape(loaded: _Loaded, name: str, shape: LaunchShape) -> None:
     """Raise an error if a launch does not fit the kernel or its target."""
     kernel, limit = loaded.kernel, loaded.target.lds_bytes
     if min(shape.grid) < 1 or min(shape.block) < 1 or shape.threads > BLOCK:
@@ -465,10 +476,14 @@ def _check_shape(loaded: _Loaded, name: str, shape: LaunchShape, args: bytes) ->
     static, dynamic = kernel.lds_bytes, shape.shared_bytes
     if (total := static + dynamic) > limit:
         raise LdsExceeded(name, total=total, static=static, dynamic=dynamic, target=loaded.target, limit=limit)
-    if len(args) != kernel.explicit_bytes:
-        raise UsageError(
-            f"kernel {name!r} takes {kernel.explicit_bytes} bytes of arguments, not {len(args)}; build them with pack()"
-        )
+
+
+def _answered(kernel: Kernel, args: bytes, mailbox: int) -> bytes:
+    """Return whole arguments with the device's own buffer for requests to the host."""
+    for hidden in kernel.hidden:
+        if mailbox and hidden.kind == "hidden_hostcall_buffer":
+            args = args[: hidden.offset] + mailbox.to_bytes(8, "little") + args[hidden.offset + 8 :]
+    return args
 
 
 def _round_to_nearest() -> None:

@@ -28,7 +28,8 @@ SPARSE = 1 << 37
 """Bytes of the largest sparse allocation."""
 _RED_ZONE = 256
 _ALIGNMENT = 256
-_NO_RESERVE = 0x4000
+NO_RESERVE = 0x4000
+"""MAP_NORESERVE of Linux."""
 _CLEAR_LIMIT = 1 << 22
 _address = operator.attrgetter("address")
 
@@ -55,6 +56,9 @@ class DeviceMemory:
     first ``system`` bytes hold the read-only data of a launch (arguments, dispatch packet). ``reserve`` takes bytes
     from the end.
     """
+
+    base = BASE
+    """Device address of the first byte."""
 
     def __init__(self, capacity: int = 1 << 30, system: int = 1 << 16, *, spread: bool = True) -> None:
         self.capacity, self._system = capacity, system
@@ -91,9 +95,9 @@ class DeviceMemory:
             UsageError: the size is negative, or the memory is used up.
         """
         if again := self._freed.get(size):
-            allocation = Allocation(name, BASE + again.pop(), size)
+            allocation = Allocation(name, self.base + again.pop(), size)
         else:
-            allocation = Allocation(name, BASE + self._place(size, name), size)
+            allocation = Allocation(name, self.base + self._place(size, name), size)
         bisect.insort(self.allocations, allocation, key=_address)
         self.state[self.span(allocation)] = _WRITABLE
         return allocation
@@ -129,13 +133,13 @@ class DeviceMemory:
         """
         if self.slots == 1 or size > SPARSE:
             raise UsageError(f"cannot allocate {size} bytes for {name!r}: the address space is too small")
-        allocation = Allocation(name, BASE + self.slots * _SLOT, size)
+        allocation = Allocation(name, self.base + self.slots * _SLOT, size)
         bisect.insort(self.allocations, allocation, key=_address)
         return allocation
 
     def sparse_pages(self, allocation: Allocation, pages: np.ndarray[Any, Any]) -> tuple[Bytes, Bytes]:
         """Return data and state of pages of a sparse allocation."""
-        start = allocation.address - BASE
+        start = allocation.address - self.base
         data, state = (a[start : start + SPARSE].reshape(-1, mmap.PAGESIZE)[pages] for a in (self.data, self.state))
         return data, state
 
@@ -161,7 +165,7 @@ class DeviceMemory:
         Raises:
             UsageError: the allocation was freed.
         """
-        start = allocation.address - BASE
+        start = allocation.address - self.base
         if start < self.end and allocation not in self.allocations:
             raise UsageError(f"buffer {allocation.name!r} was freed or belongs to another device")
         return slice(start, start + allocation.size)
@@ -175,7 +179,7 @@ class DeviceMemory:
         self.data[at : at + len(content)] = np.frombuffer(content, np.uint8)
         self.state[at : at + size] = _READABLE
         self.state[at + size : at + size + _RED_ZONE] = 0
-        return BASE + at
+        return self.base + at
 
     def reserve(self, size: int, red_zone: int = _RED_ZONE) -> int:
         """Take ``size`` bytes permanently from the end of memory; return their device address (a multiple of 256).
@@ -187,11 +191,11 @@ class DeviceMemory:
         if self.size - start > self.capacity - self._system - self._allocated:
             raise UsageError(f"cannot reserve {size} bytes: the emulated memory of {self.capacity} bytes is used up")
         self.end = start
-        return BASE + start
+        return self.base + start
 
     def place_image(self, address: int, content: bytes, writable: bytes) -> None:
         """Write data to reserved memory; ``writable`` is 1 for each byte that kernels may write."""
-        at = slice(address - BASE, address - BASE + len(content))
+        at = slice(address - self.base, address - self.base + len(content))
         self.data[at] = np.frombuffer(content, np.uint8)
         self.state[at] = np.frombuffer(writable, np.uint8) * _WRITABLE + _READABLE
 
@@ -201,7 +205,7 @@ class DeviceMemory:
 
     def clear(self, address: int, size: int) -> None:
         """Make reserved memory inaccessible."""
-        ctypes.memset(self.state.ctypes.data + address - BASE, 0, size)
+        ctypes.memset(self.state.ctypes.data + address - self.base, 0, size)
 
     def nearest(self, address: int) -> Allocation | None:
         """Return the allocation that contains an address, or the closest one."""
@@ -218,7 +222,7 @@ class DeviceMemory:
                     m.madvise(mmap.MADV_DONTNEED, page, -(-(high - page) // mmap.PAGESIZE) * mmap.PAGESIZE)
             elif high > low:  # most slots are unused
                 ctypes.memset(self.state.ctypes.data + low, 0, high - low)
-        if self.allocations and self.allocations[-1].address == BASE + self.slots * _SLOT:
+        if self.allocations and self.allocations[-1].address == self.base + self.slots * _SLOT:
             for m in self._maps:
                 m.madvise(mmap.MADV_DONTNEED, self.slots * _SLOT, SPARSE)
         self._forget()
@@ -227,7 +231,7 @@ class DeviceMemory:
 
 
 def _map(size: int) -> mmap.mmap:
-    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
 
 
 def zeroed_pages(size: int) -> Bytes:

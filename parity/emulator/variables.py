@@ -25,11 +25,12 @@ class VariableMemory:
 
     def __init__(self, memory: DeviceMemory, language: Language, start: int, end: int) -> None:
         self._memory, self._language, self._next, self._end = memory, language, start, end
-        self._images: dict[str, tuple[Image, int]] = {}
+        self._images: dict[tuple[str, int], tuple[Image, int]] = {}
 
     def place(self, code: CodeObject) -> tuple[Image, int]:
         """Return the data of a code object and its address; places it on the first call."""
-        if code.digest not in self._images:
+        key = code.digest, code.copy
+        if key not in self._images:
             image = self._language.image(code.listing)
             address = self._next
             following = address + -(-len(image.content) // _BETWEEN) * _BETWEEN + _BETWEEN
@@ -38,13 +39,13 @@ class VariableMemory:
             else:
                 self._next = following
             self._memory.place_image(address, image.placed(address), image.writable)
-            self._images[code.digest] = image, address
-        return self._images[code.digest]
+            self._images[key] = image, address
+        return self._images[key]
 
     def restore(self, code: CodeObject | None = None) -> None:
         """Reset the variables of all code objects, or of one, to their initial values."""
         for key, (image, address) in self._images.items():
-            if any(image.sizes) and (code is None or key == code.digest):
+            if any(image.sizes) and (code is None or key == (code.digest, code.copy)):
                 self._memory.place_image(address, image.placed(address), image.writable)
 
     def find(self, code: CodeObject, name: str) -> Allocation:

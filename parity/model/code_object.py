@@ -129,6 +129,7 @@ class CodeObject:
         binary: loadable file (HSACO, cubin), if it was built.
         made_by: text that names the kind of source (hipified or ported), the compiler and the headers.
         refused: functions of the source that the vendor's GPUs cannot execute: name, with place and reason.
+        copy: tells apart code objects with the same content that a program loaded several times: each has variables.
     """
 
     module: str
@@ -140,6 +141,7 @@ class CodeObject:
     binary: Path | None = None
     made_by: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
+    copy: int = 0
 
     @functools.cached_property
     def listing(self) -> str:

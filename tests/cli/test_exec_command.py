@@ -67,6 +67,8 @@ def test_exec_prints_shell_environment(monkeypatch, capsys):
     [
         (["--target", "gfx9"], "'gfx9' is not an emulated target"),
         (["--fault", "hipMalloc=hipErrorOutOfMem"], "did you mean hipErrorOutOfMemory"),
+        (["--rocm", "/no/rocm"], "libamdhip64.so.7"),
+        (["--rocm", "/no/rocm", "--fault", "hipMalloc=hipErrorOutOfMemory"], "--rocm replaces"),
         (["--memory", "much"], "'much' is not a number of bytes"),
         (["--", "/no/such/program"], "no program '/no/such/program'"),
     ],

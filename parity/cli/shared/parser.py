@@ -32,6 +32,8 @@ WRONG_USAGE = 2
 
 COLORS = ("auto", "always", "never")
 """The values of ``--color``."""
+CHECKS = ("all", "none")
+"""The values of ``parity exec --check``."""
 
 HELP_WIDTH = 120
 """The largest width of help texts, in characters."""
@@ -141,7 +143,13 @@ def _add_options(parser: argparse.ArgumentParser, command: str, constants: Mappi
     from parity.porting import HIPIFIERS
     from parity.suite.settings import LAUNCHES
 
-    choices = {"COLORS": COLORS, "TOOLCHAINS": TOOLCHAINS, "HIPIFIERS": HIPIFIERS, "LAUNCHES": LAUNCHES}
+    choices = {
+        "COLORS": COLORS,
+        "CHECKS": CHECKS,
+        "TOOLCHAINS": TOOLCHAINS,
+        "HIPIFIERS": HIPIFIERS,
+        "LAUNCHES": LAUNCHES,
+    }
     targets = {"CUDA_TARGET": CUDA_TARGET, "DEFAULT_TARGETS": DEFAULT_TARGETS}
     groups: dict[str, argparse._ArgumentGroup] = {}
     for group, flags, settings in read_options(command, {**choices, **targets, **constants}):

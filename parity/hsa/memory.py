@@ -1,0 +1,66 @@
+"""Device memory that the HSA runtime of a program owns, mapped by the process that executes kernels."""
+
+from __future__ import annotations
+
+import bisect
+import mmap
+
+import numpy as np
+
+from parity.emulator.memory import NO_RESERVE, Allocation, DeviceMemory
+
+BASE = 0x2000_0000_0000
+"""Device address of the first byte, in both processes: far from where Linux places programs and libraries."""
+
+SPACE = 64 << 30
+RESERVED = 4 << 30
+"""Bytes at the end for the emulator: variables, LDS, scratch memory."""
+_SYSTEM = 1 << 16
+_SLOT = 1 << 32
+
+
+class SharedMemory(DeviceMemory):
+    """Memory whose bytes and states are in files. The program allocates; this object only knows the allocations.
+
+    Data races are found in the first 16 MiB after each multiple of 4 GiB.
+    """
+
+    base = BASE
+
+    def __init__(self, data: int, state: int) -> None:
+        self.capacity, self._system = RESERVED + _SYSTEM, _SYSTEM
+        self.slots = SPACE // _SLOT
+        self._maps = [mmap.mmap(file, SPACE, flags=mmap.MAP_SHARED | NO_RESERVE) for file in (data, state)]
+        self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
+        self.size = self.end = SPACE
+        self.allocations = []
+        self._freed, self._bounds = {}, []
+        self._count = self._allocated = 0
+        self._by_address: dict[int, Allocation] = {}
+
+    @property
+    def before(self) -> int:
+        return 0
+
+    @property
+    def used(self) -> int:
+        return _SLOT
+
+    def adopt(self, allocation: Allocation) -> None:
+        """Take note of an allocation of the program."""
+        self._by_address[allocation.address] = allocation
+        bisect.insort(self.allocations, allocation, key=lambda each: each.address)
+
+    def forget(self, address: int) -> None:
+        """Take note that the program freed an allocation."""
+        if known := self._by_address.pop(address, None):
+            self.allocations.remove(known)
+
+    def part(self, address: int, size: int) -> slice:
+        """Return the slice of ``data`` and ``state`` with these bytes."""
+        return slice(address - BASE, address - BASE + size)
+
+    def is_allocated(self, address: int, size: int) -> bool:
+        """Return whether all of these bytes are allocated."""
+        start = address - BASE
+        return 0 <= start <= SPACE - size and bool(self.state[start : start + size].all())

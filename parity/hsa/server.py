@@ -1,0 +1,68 @@
+"""The process that executes the kernels of one program. It serves the requests of ``runtime/server.c``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+from enum import IntEnum
+from pathlib import Path
+
+from parity.hsa.memory import SharedMemory
+
+_REQUEST = struct.Struct("<Q12QQ")
+_REPLY = struct.Struct("<qQQ")
+
+
+class Action(IntEnum):
+    """The requests, as ``enum Action`` of ``runtime/hsa.h`` numbers them."""
+
+    ALLOCATE = 1
+    FREE = 2
+    LOAD = 3
+    UNLOAD = 4
+    VARIABLE = 5
+    LAUNCH = 6
+    FINISH = 7
+
+
+_ANSWERED = (Action.LOAD, Action.VARIABLE, Action.LAUNCH, Action.FINISH)
+
+
+def main(connection: int, data: int, state: int) -> None:
+    """Serve requests on a socket until the program ends; the other files hold the device's memory."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the program, which then closes the socket
+    memory = SharedMemory(data, state)
+    with socket.socket(fileno=connection) as link:
+        try:
+            _serve(link, memory)
+        except ConnectionError:  # the program ended during a request
+            return
+
+
+def _serve(link: socket.socket, memory: SharedMemory) -> None:
+    from parity.hsa.executor import Executor  # after the first allocations, because it takes most of the time
+
+    names = os.environ["PARITY_HSA_TARGETS"].split(",")
+    report = os.environ.get("PARITY_HSA_REPORT")
+    checked = os.environ.get("PARITY_HSA_CHECK") != "none"
+    executor = Executor(memory, names, checked=checked, report=Path(report) if report else None)
+    while head := _receive(link, _REQUEST.size):
+        number, *values, size = _REQUEST.unpack(head)
+        action = Action(number)
+        status, value, result = executor.perform(action.name.lower(), values, _receive(link, size) if size else b"")
+        if action in _ANSWERED:
+            link.sendall(_REPLY.pack(status, value, len(result)) + result)
+
+
+def _receive(link: socket.socket, size: int) -> bytes:
+    """Receive ``size`` bytes; returns no bytes if the program has ended."""
+    parts = bytearray(size)
+    view, done = memoryview(parts), 0
+    while done < size:
+        received = link.recv_into(view[done:])
+        if not received:
+            return b""
+        done += received
+    return bytes(parts)

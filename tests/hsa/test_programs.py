@@ -1,0 +1,73 @@
+"""Programs that hipcc builds run on AMD's HIP runtime, with emulated GPUs. ``nox -s amd-runtime`` runs these tests."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from parity.hsa.library import hip_runtime
+
+HIPCC = shutil.which("hipcc")
+PROGRAMS = Path(__file__).parent / "programs"
+LIBRARIES = {"compiled": ("-lhiprtc",)}
+TARGETS = {"several": "gfx90a,gfx1100"}
+
+pytestmark = pytest.mark.skipif(
+    not (HIPCC and hip_runtime()), reason="needs hipcc and libamdhip64.so.7 of ROCm 7; nox -s amd-runtime has them"
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return a function that builds a program."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def build(name):
+        program = folder / name
+        if not program.exists():
+            flags = ["-O2", "-g", "--offload-arch=gfx90a", "--offload-arch=gfx1100", *LIBRARIES.get(name, ())]
+            subprocess.run([HIPCC, PROGRAMS / f"{name}.hip", "-o", program, *flags], check=True)
+        return program
+
+    return build
+
+
+def run(program, *arguments, options=(), target="gfx90a"):
+    command = [sys.executable, "-m", "parity", "exec", "--target", target, *options, "--", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+@pytest.mark.parametrize("name", ["launch", "streams", "graphs", "several", "compiled"])
+def test_program_gives_the_right_values(built, name, target):
+    ran = run(built(name), target=TARGETS.get(name, target))
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
+
+
+def test_program_runs_unchecked(built):
+    assert run(built("launch"), options=("--check", "none")).stdout == "done\n"
+
+
+def test_fault_of_kernel_fails_the_program_and_is_reported(built, tmp_path):
+    ran = run(built("launch"), "fault", options=("--report", tmp_path))
+    assert ran.returncode
+    assert "hipErrorIllegalAddress" in ran.stdout
+    assert "out-of-bounds read of 4 bytes in kernel 'scale'" in ran.stderr
+    assert "launch.hip:8" in ran.stderr
+    assert "0 bytes past the end of buffer 'allocation" in ran.stderr
+    (file,) = tmp_path.glob("findings-*.json")
+    report = json.loads(file.read_text())
+    (finding,) = report["findings"]
+    assert finding["kind"] == "out-of-bounds read"
+    assert report["kernels"][finding["kernel"]]["launches"] == 1
+
+
+def test_memory_limit_is_the_size_of_the_gpu(built):
+    ran = run(built("launch"), options=("--memory", "6K"))
+    assert ran.returncode == 2
+    assert "hipErrorOutOfMemory" in ran.stdout
