@@ -19,7 +19,7 @@ from parity.model.launch import Launch, Tiled
 from parity.ops.case_view import CaseView, Params, Shape, view_case
 from parity.ops.declaration import Declaration, NamedCase
 from parity.ops.launch_rules import Step
-from parity.ops.lowering import Call, Work, count_work, lower, lower_for_timing
+from parity.ops.lowering import Call, Work, count_work, is_sparse, lower, lower_for_timing
 from parity.ops.validation import check_declaration
 from parity.triton_kernels.kernel import Specialization, triton
 
@@ -95,6 +95,10 @@ class Op(Declaration):
             UsageError: no device can launch it, or an argument is too large for its type.
         """
         return lower(self, case)
+
+    def is_sparse(self, case: Case) -> bool:
+        """Return whether a case has so many elements that only a sample of its blocks runs."""
+        return is_sparse(self, case)
 
     def timed(self, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
         """Lower a case, of any size, whose result is measured but not compared.

@@ -114,7 +114,7 @@ def make_reproducer(
         raise UsageError(f"{entry.op.name} has no kernel: libraries compute it, and no program can launch it")
     if entry.op.module in suite.missing:
         raise UsageError(f"there is no {suite.missing[entry.op.module]}, which has the kernel of {case}")
-    if case.is_sparse:
+    if entry.op.is_sparse(case):
         raise UsageError(f"{case} has too many elements: only emulated GPUs run a sample of its blocks")
     call = entry.op.call(case)
     referenced = expectations.expected_by_reference(entry, call)

@@ -21,7 +21,8 @@ from parity.model.dtypes import DType, resolve_dtype
 from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration, NamedCase
-from parity.ops.lowering import is_pointwise, lower
+from parity.ops.lowering import has_independent_rows, is_pointwise, lower
+from parity.ops.row_sampling import row_axes, with_rows
 from parity.platform.files import read_rows
 from parity.triton_kernels.kernel import parameter_values
 
@@ -84,6 +85,11 @@ class EdgeTemplate:
 EDGE_TEMPLATES = read_rows(Path(__file__).with_name("edge_templates.csv"), EdgeTemplate)
 SPARSE_LAYOUT, SPARSE_LAUNCH = "92681x92681x2:1,1,1", "launch=67108864x32"
 """More than 2^33 elements in little memory, for launches of which only a sample of the blocks runs."""
+SPARSE_ELEMENTS = 2**33
+SPARSE_THREADS = "threads=32"
+"""Threads per block of a kernel with a block per row. With more, the launch would have too many threads."""
+MAX_SPARSE_INPUT, MOST_ROW_SHAPES, FEW_ROWS = 9 * 2**20, 8, 5
+"""Limits for the rows to sample: elements of an input, shapes to try, and rows in the test for independence."""
 MANY_BLOCKS = (4096, 1)
 """Blocks and threads per block of a launch with one thread per block and, usually, idle blocks."""
 
@@ -130,7 +136,7 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
         case = of and _with_data(op, of, edge)
         if case and case != base and case not in drawn and not find_mismatch(op, view_case(op, case)):
             found.append((edge.title, case))
-    if launches != "host" and (sparse := sparse_case(op, base)):
+    if launches != "host" and (sparse := sparse_case(op, base) or sparse_rows(op, drawn)):
         found.append(("more than 2^33 elements, of which a sample is computed", sparse))
     case = replace(base, launch=MANY_BLOCKS, threads=None)
     if launches != "host" and op.grid_stride and not op.then and not strided and case not in drawn:
@@ -149,6 +155,46 @@ def sparse_case(op: Declaration, base: Case) -> Case | None:
         return case if is_pointwise(op, base) else None
     except UsageError:  # a number does not fit the type of an argument
         return None
+
+
+def sparse_rows(op: Declaration, drawn: Sequence[Case]) -> Case | None:
+    """Return a case with more than 2^33 elements whose rows are independent; None if no drawn case leads to one.
+
+    The rows of an input overlap, so that it fits into memory.
+    """
+    found = ((_row_size(op, case), case) for case in drawn)
+    for size, base in sorted(found, key=lambda each: each[0], reverse=True)[:MOST_ROW_SHAPES]:
+        if not size:
+            break
+        count, axes = SPARSE_ELEMENTS // size + 1, row_axes(op, base) or {}
+        step = int(count <= MAX_SPARSE_INPUT - size)  # otherwise, all rows are equal
+        try:
+            case = _with_usual_data(op, with_rows(base, axes, count, {n: step for n, axis in axes.items() if not axis}))
+            case = parse_case(op, f"{str(case)[:-1]} {SPARSE_LAUNCH if op.grid_stride else SPARSE_THREADS})")
+            lower(op, case)
+            if has_independent_rows(op, with_rows(case, axes, FEW_ROWS)):
+                return case
+        except UsageError:  # a condition, strides that the kernel does not accept, or a number that is too large
+            continue
+    return None
+
+
+def _row_size(op: Declaration, case: Case) -> int:
+    """Return the elements of a row of the output, or, with a block per row, of the tensors; 0 if there are no rows."""
+    axes, (rows, *rest) = row_axes(op, case), view_case(op, case).shape or (0,)
+    if axes is None or not rows:
+        return 0
+    inputs = [] if op.grid_stride else [layout.numel // rows for name, layout in case.layouts.items() if name in axes]
+    return max([math.prod(rest), *inputs])
+
+
+def _with_usual_data(op: Declaration, case: Case) -> Case:
+    """Return the case with the usual data of every input: numbers rather than special values."""
+    types, tensors = op.bind(case.dtypes), dict(case.tensors)
+    for name in op.filled:
+        streams = op.available_streams(name, types)
+        tensors[name] = replace(tensors[name], data="normal" if "normal" in streams else streams[0], start=0)
+    return case.with_tensors(tensors)
 
 
 def limit_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Case]) -> list[tuple[str, Case]]:

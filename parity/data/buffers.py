@@ -12,10 +12,12 @@ from parity.data.streams import elements
 from parity.model.case import Tensor
 from parity.model.dtypes import DType
 from parity.model.launch import Buffer, Tiled, poisoned
-from parity.model.layout import SPARSE
 
 TILE, TILE_OF_IDS = 2**18, 2**20
 """Number of values (and of ids) to generate for a timed launch. They repeat up to the size of the tensor."""
+
+SPARSE_TILE = 2**18 - 5
+"""Number of values to generate for a sparse case: a prime, so that no power of two leads to an equal value."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Memory:
     """The content of a buffer before the launch: the data of a tensor, or poison for a tensor without data.
 
     The data depend on the tensor's ``name``. ``bound`` is the number of positions that its elements index.
+    In a ``sparse`` case, the data of a long input repeat, and an output does not exist in memory.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Memory:
     tensor: Tensor
     bound: int | None = None
     writable: bool = False
+    sparse: bool = False
 
     def buffer(self, points: tuple[float, ...] = ()) -> Buffer:
         """Generate the whole buffer, for a launch whose results are compared.
@@ -38,9 +42,12 @@ class Memory:
         """
         layout = self.tensor.layout
         if not self.tensor.data:
-            return blank(self.kind, layout.span)
-        stream = self._stream(layout.span - layout.offset, points)
-        if layout.offset == 0 and (layout.is_contiguous or layout.numel >= SPARSE):  # a sparse case has no gaps
+            return blank(self.kind, layout.span, sparse=self.sparse)
+        count = layout.span - layout.offset
+        stream = self._stream(min(count, SPARSE_TILE) if self.sparse else count, points)
+        if stream.size < count:
+            stream = np.resize(stream, count)
+        if layout.offset == 0 and (layout.is_contiguous or self.sparse):  # a sparse case has no gaps
             return Buffer(self.kind, stream, writable=self.writable)
         data = poisoned(self.kind, layout.span)
         defined = np.zeros(layout.span, np.bool_)
@@ -65,9 +72,9 @@ class Memory:
         return elements(stream, self.kind, start, count, self.name, points)
 
 
-def blank(kind: DType, count: int) -> Buffer:
-    """Return a buffer for an output, with every element poisoned and undefined; sparse if it is too large."""
-    if count >= SPARSE:
+def blank(kind: DType, count: int, *, sparse: bool = False) -> Buffer:
+    """Return a buffer for an output, with every element poisoned and undefined; ``sparse`` if it is too large."""
+    if sparse:
         return Buffer(kind, poisoned(kind, 0), writable=True, sparse=count)
     nothing: np.ndarray[Any, np.dtype[np.bool_]] = np.zeros(count, np.bool_)
     return Buffer(kind, poisoned(kind, count), nothing, writable=True)

@@ -146,7 +146,7 @@ class Plan:
         cases += [("", text) for text in found]
         if self.examples >= EXAMPLES:
             edges = op.edge_cases([op.parse(text) for text in found], launches=launches)
-            cases += [(title, str(case)) for title, case in edges if sparse or not case.is_sparse]
+            cases += [(title, str(case)) for title, case in edges if sparse or not op.is_sparse(case)]
         drawn = {text for _, text in cases}
         return cases + [(title, text) for title, text in (*suite.found_cases(entry), *task.also) if text not in drawn]
 

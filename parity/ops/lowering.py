@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.data.buffers import Memory
+from parity.data.buffers import Memory, blank
 from parity.dsl.arguments import ArgumentSpec, in_range
 from parity.dsl.expression import Scope, expression
 from parity.dsl.shapes import words
@@ -23,9 +23,13 @@ from parity.model.layout import SPARSE, Layout, contiguous
 from parity.ops.callbacks import CallbackError, accepted
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
+from parity.ops.row_sampling import row_axes, take_elements, take_rows, with_rows
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.sort import InOrder
 from parity.triton_kernels.kernel import Constant, symbol
+
+LARGEST_INPUT = 2**24
+"""Limit for the elements of an input of a sparse case, which are in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +123,14 @@ def lower(op: Declaration, case: Case) -> Call:
     Raises:
         UsageError: no device can launch it, or an argument is too large for its type.
     """
-    if case.is_sparse and not (op.may_be_sampled and all(each.span < SPARSE for each in case.layouts.values())):
+    sparse = is_sparse(op, case)
+    if sparse and not _can_be_sampled(op, case):
         raise UsageError(
-            f"{case} has too many elements; a sample needs an elementwise op with a reference, and inputs whose "
-            "strides let them fit into memory"
+            f"{case} has too many elements; a sample needs an elementwise op, or an op with independent rows, with a "
+            "reference, and inputs whose strides let them fit into memory"
         )
     view = view_case(op, case)
-    memory = _memory(op, case, view)
+    memory = _memory(op, case, view, sparse)
     launch = replace(_launches(op, case, view), constants=_constants(op, view, memory))
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
     buffers |= _info(op, view) | _workspace(op, view)
@@ -137,14 +142,28 @@ def lower(op: Declaration, case: Case) -> Call:
     }
     computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, view.shape)
     outputs = {name: memory[name].tensor.layout for name in op.compared}
-    if case.is_sparse:
+    if sparse:
         call = Call(launch, buffers, outputs, inputs, computation, dict)
-        return replace(call, sample=functools.partial(_sample, op, case, call))
+        sample = _sample if op.may_be_sampled else _sample_rows
+        return replace(call, sample=functools.partial(sample, op, case, call))
     if op.reference is None:
         return Call(launch, buffers, outputs, inputs, computation, None)
     refer = functools.partial(_refer, op, case, view, computation, {name: buffers[name].data.dtype for name in outputs})
     references = functools.cache(lambda: refer(inputs))  # every column of a run needs them
     return Call(launch, buffers, outputs, inputs, computation, references, refer)
+
+
+def is_sparse(op: Declaration, case: Case) -> bool:
+    """Return whether a tensor of the case, or its output, has too many elements to run all blocks."""
+    if case.is_sparse:
+        return True
+    return bool(op.shapes) and any(math.prod(shape) >= SPARSE for shape in view_case(op, case).shapes.values())
+
+
+def _can_be_sampled(op: Declaration, case: Case) -> bool:
+    if any(each.span >= LARGEST_INPUT for each in case.layouts.values()):
+        return False
+    return op.may_be_sampled or row_axes(op, case) is not None
 
 
 def is_pointwise(op: Declaration, case: Case) -> bool:
@@ -168,6 +187,46 @@ def _sample(op: Declaration, case: Case, call: Call, places: Array) -> Call:
         call, buffers=buffers, outputs={call.output: flat}, inputs=inputs,
         references=functools.partial(small.refer, inputs), sample=None,
     )  # fmt: skip
+
+
+def has_independent_rows(op: Declaration, case: Case) -> bool:
+    """Return whether the reference gives each row of the output the same values if other rows are left out."""
+    call, rows = lower(op, case), np.arange(case_rows(op, case))[::-2]
+    expected = call.expected()
+    if not rows.size or expected.accepts or expected.bias or expected.value.size == 0:
+        return False
+    axes = row_axes(op, case) or {}
+    part = lower(op, with_rows(case, axes, rows.size))
+    assert part.refer is not None
+    taken = part.refer(take_rows(call.inputs, axes, rows))[call.output]
+    return expected.value[rows].tobytes() == taken.value.tobytes()
+
+
+def case_rows(op: Declaration, case: Case) -> int:
+    """Return the first extent of the output."""
+    return view_case(op, case).shape[0]
+
+
+def _sample_rows(op: Declaration, case: Case, call: Call, places: Array) -> Call:
+    """Return the call of a sparse case with the elements ``places`` of the output, in one dim.
+
+    The reference computes the rows that contain them.
+    """
+    axes, shape = row_axes(op, case), call.layout.shape
+    assert axes is not None
+    first, *rest = np.unravel_index(places, shape)
+    rows, number = np.unique(first, return_inverse=True)
+    small = lower(op, with_rows(case, axes, rows.size))
+    assert small.refer is not None
+    refer, index = small.refer, (number, *rest)
+
+    @functools.cache
+    def references() -> Mapping[str, Expected]:
+        return {name: take_elements(each, index) for name, each in refer(take_rows(call.inputs, axes, rows)).items()}
+
+    flat = contiguous(places.shape)
+    buffers = {**call.buffers, call.output: blank(call.buffers[call.output].dtype, places.size)}
+    return replace(call, buffers=buffers, outputs={call.output: flat}, inputs={}, references=references, sample=None)
 
 
 def _logical_inputs(
@@ -303,20 +362,21 @@ def _buffer_name(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
     return name
 
 
-def _memory(op: Declaration, case: Case, view: CaseView) -> dict[str, Memory]:
+def _memory(op: Declaration, case: Case, view: CaseView, sparse: bool = False) -> dict[str, Memory]:
     """The content of every buffer except ``info`` and workspace, by name; outputs last."""
     types, tensors = view.types, dict(case.tensors)
     bounds = {name: view.number(rule, "indices") for name, rule in op.indices.items()}
     memory = {}
     for name, kind in op.inputs.items():
         if name in tensors and _buffer_name(op, name, case.flags) == name:
-            memory[name] = Memory(name, resolve_dtype(kind, types), tensors[name], bounds.get(name))
+            memory[name] = Memory(name, resolve_dtype(kind, types), tensors[name], bounds.get(name), sparse=sparse)
     for name, kind in op.compared.items():
         source, tensor = name, tensors.get(name) or Tensor(contiguous(view.shapes[name]))
         if "in-place" in case.flags and op.in_place and name == op.result:
             source = op.in_place
             tensor = replace(tensors[source], layout=tensor.layout)
-        memory[name] = Memory(source, resolve_dtype(kind, types), tensor, bounds.get(name), writable=True)
+        kind_of = resolve_dtype(kind, types)
+        memory[name] = Memory(source, kind_of, tensor, bounds.get(name), writable=True, sparse=sparse)
     return memory
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,8 +25,13 @@ from parity.model.coverage import Reached, concatenate_coverage
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import argument_mismatch
 
-SAMPLED = 16
-"""Workgroups that a launch with a sparse buffer executes: the first one, and others that depend on the launch."""
+SAMPLED, MOST_SAMPLED = 16, 128
+"""Limits for the number of workgroups that a launch with a sparse buffer executes: the first one, and others that
+depend on the launch.
+"""
+
+SAMPLED_ELEMENTS = 4096
+"""Elements of the sparse buffer from which on further workgroups are not executed. Some of them may be idle."""
 
 
 def launch_seed(launch: Launch) -> int:
@@ -59,7 +65,9 @@ class EmulatedLaunch:
         default = launch_seed(self.launch)
         seed, draw = (default if each is None else each for each in (self.seed, self.draw))
         inverted = self.inverted[1] if self.inverted and self.inverted[0] == step else None
-        sampled = SAMPLED if any(each.sparse for each in self.buffers.values()) else 0
+        elements = sum(each.sparse for each in self.buffers.values())
+        wanted = SAMPLED_ELEMENTS * math.prod(self.launch.grid) // elements if elements else 0
+        sampled = min(max(wanted, SAMPLED), MOST_SAMPLED) if elements else 0
         return LaunchOptions(seed, self.register_fill, inverted, self.results, draw, sampled, self.clock_rate)
 
 

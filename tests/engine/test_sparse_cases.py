@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from parity.cases.builtin import sparse_rows
 from parity.engine.case_records import Task
 from parity.engine.plan import Plan
 from parity.errors import UsageError
@@ -23,11 +24,13 @@ FAULTS = (
 )
 
 
-def sparse_records(suite, tmp_path, *edits):
-    worker = worker_for(suite, tmp_path, "uneg_f64", *edits, examples=20)
+def sparse_records(suite, tmp_path, *edits, kernel="uneg_f64"):
+    worker = worker_for(suite, tmp_path, kernel, *edits, examples=20)
     (task,) = worker.plan.tasks
     drawn = worker.plan.draw(worker.suite, task, sparse=True)
-    cases = tuple((title, text) for title, text in drawn if worker.suite.parse(text).is_sparse)
+    cases = tuple(
+        (title, text) for title, text in drawn if worker.suite.op(task.op).is_sparse(worker.suite.parse(text))
+    )
     return [record.verdict for record in worker.run(Task(task.op, task.dtypes, task.columns, cases))]
 
 
@@ -89,3 +92,50 @@ def test_sparse_case_of_other_op_is_refused(suite):
         case = suite.parse(text)
         with pytest.raises(UsageError, match="too many elements"):
             suite.entry(case).op.call(case)
+
+
+def row_op(reference=neg, *, shapes="x: n l; out: n l", **more):
+    given = {"kernel": "m_{T}", "types": ("f32",), "args": "numel num_dims info x out", "inputs": {"x": "T"}}
+    return Op("m.m", shapes=shapes, reference=reference, **given, **more)
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (row_op(), "m.m[f32](x=1227134x7000:1,1~normal@0 launch=67108864x32)"),
+        (row_op(grid="n", grid_stride=False, block=64), ""),
+        (
+            row_op(grid="n", grid_stride=False, threads=(32,), block=64),
+            "m.m[f32](x=1227134x7000:1,1~normal@0 threads=32)",
+        ),
+        (row_op(strides="dense"), ""),
+        (row_op(where="n < 1000"), ""),
+        (row_op(running_sum), ""),
+        (row_op(lambda x: Expected(-x), shapes="x: n l; out: n l; m = 2*n"), None),
+        (row_op(shapes="x: n l; out: n 2*n", reference=neg), ""),
+        (row_op(shapes="x: n n; out: n n"), ""),
+    ],
+)
+def test_op_with_independent_rows_has_sparse_case(op, expected):
+    base = op.parse("m.m[f32](x=2x7000~normal@0)") if "n n" not in op.shapes else op.parse("m.m[f32](x=7x7~normal@0)")
+    found = sparse_rows(op, [base])
+    assert (str(found or "") == expected) if expected is not None else found
+
+
+ROW_FAULTS = (
+    ("conv1d_f32", "elementwise.cuh", "if ((index | dim) >> 32 == 0)", "if (true)"),
+    ("fast_max_f32", "elementwise.cuh", "if ((index | dim) >> 32 == 0)", "if (true)"),
+    ("is_u8_f32", "indexing.cu", "const size_t row = quotient(i, right)", "const size_t row = quotient(u32(i), right)"),
+)
+
+
+@pytest.mark.parametrize(("kernel", "file", "old", "new"), ROW_FAULTS)
+def test_fault_in_large_indices_of_rows_is_caught(suite, tmp_path, kernel, file, old, new):
+    (verdict,) = sparse_records(suite, tmp_path, (file, old, new), kernel=kernel)
+    assert verdict.failed
+
+
+@pytest.mark.parametrize("kernel", ["conv1d_f32", "fast_max_f32", "is_u8_f32"])
+def test_sampled_rows_of_correct_kernel_pass(suite, tmp_path, kernel):
+    (verdict,) = sparse_records(suite, tmp_path, kernel=kernel)
+    assert verdict.passed and verdict.total >= 128
