@@ -37,7 +37,7 @@ from parity.report.matrix import failure_class
 from parity.runners import default_targets, runner
 from parity.runners.cuda import SHARED_BYTES
 from parity.suite.loading import Suite
-from parity.suite.options import CUDA_SIDE
+from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
 TEMPLATES = Path(__file__).with_name("reproducer_files")
 
@@ -118,7 +118,7 @@ def make_reproducer(
         raise UsageError(f"{case} has too many elements: only emulated GPUs run a sample of its blocks")
     call = entry.op.call(case)
     referenced = expectations.expected_by_reference(entry, call)
-    observed = _execute(suite, case, call, runners or both_sides(), targets, checked)
+    observed = _execute(suite, case, call, runners or _runners(suite), targets, checked)
     sides, notes = _sides(suite, observed)
     expected, why = referenced, list[str]()
     if call.references is None:
@@ -143,6 +143,11 @@ def make_reproducer(
     files["README.md"] = _readme(suite, observed, sides, program, expected, [*notes, *why])
     target = next((side.target for side in sides if side.name == "hip"), "")
     return Reproducer(str(case), files, target, (*notes, *why))
+
+
+def _runners(suite: Suite) -> Sequence[str]:
+    """Return the usual runners: a capture has CUDA's results."""
+    return [DEFAULT_RUNNER] if suite.capture else both_sides()
 
 
 def _program(call: Call, case: str, outputs: list[dict[str, Any]], *, judged: bool) -> dict[str, Any]:

@@ -47,31 +47,34 @@ def expected_by_cuda(
 ) -> tuple[Mapping[str, Expected], list[str]]:
     """Return the expectation based on CUDA's outputs (empty if there are none), and notes about its origin.
 
+    The outputs come from a capture, or from the column that executes CUDA's side.
+
     Raises:
         UsageError: An output holds blocks, whose fields have separate rules.
     """
     cuda = next((c for c in checks if c.side == "cuda" and checks[c].outputs and not checks[c].verdict.failed), None)
-    if cuda is None:
+    if cuda is None and call.observed is None:
         return {}, ["The op has no reference, and CUDA's result is not known: the programs only print their results."]
-    outputs = checks[cuda].outputs
+    outputs = call.observed.outputs if call.observed else checks[cuda].outputs if cuda else {}
     if block := next((name for name in outputs if call.buffers[name].dtype.is_block), ""):
         raise UsageError(
             f"{entry.op.name} has no reference, and {block} holds blocks, whose fields have rules that a "
             "program without parity does not know; parity run executes this case"
         )
-    note = f"The op has no reference: what {cuda} computed is the baseline"
+    note = f"The op has no reference: what {call.observed.device if call.observed else cuda} computed is the baseline"
     sides = {
         column: ExecutableCode(worker.kernels(column), worker.plan.code[entry.op.module, column])
         for column in (*(c for c in checks if c.vendor == "amd"), cuda)
-        if column.built
+        if column and column.built
     }
-    mine = next((side for column, side in sides.items() if column.vendor == "amd"), sides.get(cuda))
+    theirs = sides.get(cuda) if cuda else None
+    mine = next((side for column, side in sides.items() if column.vendor == "amd"), theirs)
     dtypes = {name: call.buffers[name].dtype for name in outputs}
     unlike = {name: poisoned(dtypes[name], each.size).reshape(each.shape) for name, each in outputs.items()}
     try:
         if mine is None:
             raise Unreferenced("nothing was executed")
-        expected = dict(CudaOracle(call, outputs, mine, sides.get(cuda)).expected(unlike))
+        expected = dict(CudaOracle(call, outputs, mine, theirs).expected(unlike))
         return expected, [f"{note}, within what roundings explain (docs/tolerance-model.md of parity, section 10)."]
     except Unreferenced as error:
         exact = {name: expected_from_cuda(value, Arithmetic.COMPARES, []) for name, value in outputs.items()}

@@ -213,7 +213,8 @@ def _op(
     types = dict.fromkeys(each.dtype for each in parameters if each.is_pointer and each.dtype in NUMBERS)
     return CapturedOp(
         name=f"{module}.{short}", kernel=name,
-        types=(",".join(types) or "u8",), args="", capture=capture.path, symbol=symbol,
+        types=(",".join(types) or "u8",), args=" ".join(each.name for each in parameters),
+        capture=capture.path, symbol=symbol,
         launches=tuple(each.number for each in launches), parameters=parameters, variables=variables,
     )  # fmt: skip
 

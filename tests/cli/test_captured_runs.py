@@ -197,3 +197,17 @@ def test_init_captured_without_a_source_is_refused(parity, declare, tmp_path):
     result = parity("init", tmp_path, "--kernels", "empty", "--captured", CAPTURES / "saxpy.capture")
     assert result.code == 2
     assert "defines a kernel of the capture" in result.err
+
+
+@pytest.mark.parametrize(
+    ("new", "code"), [("p.v[i] * p.dt", 0), ("p.v[i] * p.dt * 1.001f", 1)], ids=["right", "planted bug"]
+)
+def test_reproduce_captured_case_has_the_recorded_result(parity, tmp_path, new, code):
+    port = shutil.copytree(CAPTURES / "kernels", tmp_path / "port")
+    source = port / "particles.cu"
+    source.write_text(source.read_text().replace("p.v[i] * p.dt", new))
+    case = "particles.move[u8](launch=1 particles.capture)"
+    capture = ("--captured", CAPTURES / "particles.capture", "--kernels", port, "--target", "gfx1100")
+    result = parity("reproduce", case, *capture, "-o", tmp_path / "folder", "--check")
+    assert result.code == code, result.err
+    assert "NVIDIA H100" in (tmp_path / "folder" / "README.md").read_text()

@@ -71,7 +71,11 @@ def _captured_suite(path: Path, arguments: argparse.Namespace) -> Suite:
     targets = [name for name in arguments.target if name in TARGETS] or list(DEFAULT_TARGETS)
     with run_progress() as (_, note):
         suite = captured_suite(
-            path, project, targets, jobs=arguments.jobs, done=lambda built: note(f"{built.module} {built.target}")
+            path,
+            project,
+            targets,
+            jobs=getattr(arguments, "jobs", None),
+            done=lambda built: note(f"{built.module} {built.target}"),
         )
     arguments.problems = suite.problems
     warn(suite.problems)
