@@ -9,7 +9,8 @@ from hashlib import sha256
 from pathlib import PurePath
 
 from parity.build.result import Built
-from parity.compilers.targets import target
+from parity.compilers.targets import gpu_of, target
+from parity.compilers.toolchain import versions_of
 from parity.engine.case_records import CaseRecord, Column, Task
 from parity.engine.plan import runner_columns
 from parity.errors import NotAvailable, UsageError
@@ -152,10 +153,12 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
     if not runners:
         raise NotAvailable("\n".join(problems))
     asked = tuple(dict.fromkeys(targets))
-    compiled = tuple(name for name in asked if not any(name in r.targets() for r in runners.values()))
+    compiled = tuple(
+        name for name in versions_of(asked) if not any(gpu_of(name) in r.targets() for r in runners.values())
+    )
     for name in compiled:
         target(name)
-    if asked and compiled == asked:
+    if asked and compiled == versions_of(asked):
         can = "; ".join(f"{spec!r} only {' '.join(r.targets())}" for spec, r in runners.items())
         who = "the runner" if len(runners) == 1 else "no runner"
         advice = "to see whether the kernels compile, use parity build"
@@ -163,7 +166,8 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
     found: list[Column] = []
     recordings = {}
     for spec, each in runners.items():
-        own = [name for name in asked if name in each.targets()] or default_targets(each)
+        own = [name for name in asked if gpu_of(name) in each.targets()] or default_targets(each)
+        own = versions_of(own) if replayed_recording(each) is None else own
         for column in runner_columns(each, own, spec):
             if other := next((o for o in found if (o.runner, o.target) == (column.runner, column.target)), None):
                 both = f"--runner {other.spec} and --runner {spec} both give {column}"
@@ -203,9 +207,9 @@ def runner_targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
         NotAvailable: The runner does not support a target.
     """
     for name in wanted:
-        if name not in runner.targets():
+        if gpu_of(name) not in runner.targets():
             raise NotAvailable(f"the runner {runner.name!r} cannot run {name}, only {' '.join(runner.targets())}")
-    return list(dict.fromkeys(wanted)) or list(default_targets(runner))
+    return list(versions_of(dict.fromkeys(wanted) or default_targets(runner)))
 
 
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:

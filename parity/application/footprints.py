@@ -11,6 +11,7 @@ from parity.build.result import Built
 from parity.build.settings import BuildCallbacks
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
+from parity.compilers.toolchain import versions_of
 from parity.errors import MissingTool
 from parity.footprint.measure import Footprint, footprints
 from parity.footprint.remarks import Remark, remarks
@@ -91,7 +92,7 @@ class Inspection:
 
 def _buildable(asked: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the targets to build for, and notes about what is unavailable on this machine."""
-    targets = [target(name) for name in dict.fromkeys(asked or (CUDA_TARGET, *DEFAULT_TARGETS))]
+    targets = [target(name) for name in versions_of(dict.fromkeys(asked or (CUDA_TARGET, *DEFAULT_TARGETS)))]
     notes = []
     if any(where.vendor == "cuda" for where in targets):
         try:

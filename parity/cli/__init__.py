@@ -113,6 +113,10 @@ def _run_command(argv: Sequence[str]) -> int:
             from parity.porting import HIPIFY
 
             os.environ[VARIABLE if option == "toolchain" else HIPIFY] = value
+    if paths := getattr(arguments, "rocm", None):
+        from parity.compilers.toolchain import ROCM, as_variable
+
+        os.environ[ROCM] = as_variable(paths)
     if (color := getattr(arguments, "color", "auto")) != "auto":
         os.environ["TTY_COMPATIBLE"] = "1" if color == "always" else "0"  # Rich reads it
     code: int = arguments.command(arguments)

@@ -24,6 +24,7 @@ from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.terminal import build_progress, errors, output, print_json
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
+from parity.compilers.toolchain import versions_of
 from parity.errors import MissingTool, UsageError, first_names, nearest, pluralize
 from parity.model.code_object import Kernel, plain, source_name, spelled, unqualified
 from parity.model.finding import Finding
@@ -62,7 +63,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Build and print; return 1 if a module does not compile for a requested or default target."""
     project = _project(arguments)
     modules = _modules(project, arguments.modules)
-    targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
+    targets = [target(name).name for name in versions_of(dict.fromkeys(arguments.target or DEFAULT_TARGETS))]
     cuda = {} if arguments.target else _cuda_sides(modules)
     with build_progress(len(modules) * len(targets) + len(cuda)) as done:
         settings = BuildSettings(project.sides, kernels=_triton_kernels(project))

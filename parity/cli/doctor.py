@@ -23,7 +23,8 @@ from parity.compilers import zig
 from parity.compilers.cuda_toolkit import located as located_nvcc
 from parity.compilers.device_library import present_library
 from parity.compilers.disassembler import find_disassembler
-from parity.compilers.headers import DEVICE_LIBRARY, WHEELS, cached_headers
+from parity.compilers.header_folders import installed_headers
+from parity.compilers.headers import DEVICE_LIBRARY, NEWER, WHEELS, cached_headers
 from parity.compilers.rocm import VARIABLE
 from parity.compilers.rocm import chosen as chosen_rocm
 from parity.compilers.rocm import installed as installed_rocm
@@ -119,9 +120,11 @@ def _compilers() -> Iterator[Fact]:
     yield _tool("ziglang", lambda: f"{zig.version()}, {zig.zig()}")
     fetched = "not in the cache; the first build extracts them from {}, with pip"
     yield _found("compilers", "device libraries", present_library(), fetched.format(DEVICE_LIBRARY))
-    headers = cached_headers()
+    installed = installed_headers()
+    headers = installed or cached_headers()
+    advice = "" if installed else f"; {NEWER}"
     from_wheels = fetched.format(" and ".join(map(str, WHEELS)))
-    yield _found("compilers", "HIP headers", headers and f"{headers}, {headers.folder}", from_wheels)
+    yield _found("compilers", "HIP headers", headers and f"{headers}, {headers.folder}{advice}", from_wheels)
     yield _tool("nvcc", located_nvcc, "only for CUDA targets")
     yield _tool("nvdisasm", nvdisasm, "only for the instructions of CUDA code")
     yield _tool("llvm-objdump", find_disassembler, "only for projects with code objects instead of sources")

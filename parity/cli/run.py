@@ -46,8 +46,10 @@ from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.record_file import environment
 from parity.errors import UsageError, pluralize
+from parity.platform.files import naming_write_errors
 from parity.report.document import document
-from parity.report.folder import REPORTS, output_folder, remove_files
+from parity.report.folder import ADVICE, REPORTS, UPGRADE, output_folder, remove_files
+from parity.report.upgrade import markdown, totals, upgrades
 from parity.runners import available
 from parity.suite.options import DEFAULT_RUNNER
 
@@ -78,7 +80,7 @@ def _remove_reports(folder: Path) -> None:
 
     The record stays, for ``--failed`` and ``--resume``; the execution replaces it.
     """
-    remove_files(folder, *REPORTS, PART)
+    remove_files(folder, *REPORTS, UPGRADE, PART)
 
 
 def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: EarlierRun, kept: KeptRecords) -> int:
@@ -108,11 +110,24 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earli
         problems = (*problems, *run.suite.problems)
     result = outcome(matrix, mistakes, problems, results.stopped, unwritten, arguments.strict)
     print_results(arguments, run.suite, matrix, records, reproduction, result, line)
+    _report_upgrade(arguments, results)
     annotate_github(arguments, run.suite, matrix, records, reproduction)
     if unwritten is None:
         write_shard_file(arguments.output, results, reproduction)
     warn(results.notes)
     return result.finish()
+
+
+def _report_upgrade(arguments: argparse.Namespace, results: Results) -> None:
+    """With several versions of ROCm, print what the newer ones change, and write it to a file."""
+    found = upgrades(results.run.columns.every, results.records, results.without_cases, results.plan.code)
+    if found:
+        file = arguments.output / UPGRADE
+        with naming_write_errors(file, ADVICE):
+            file.write_text(markdown(found), encoding="utf-8")
+        console = messages(arguments.json)
+        for line in (*totals(found), f"changed kernels: {file}"):
+            console.print(line)
 
 
 def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, Any]:

@@ -133,7 +133,7 @@ class Clang:
             "-x",
             "assembler",
             *CODE_OBJECT_FLAGS,
-            f"-mcpu={self.target.name}",
+            f"-mcpu={self.target.gpu}",
             *wavefront_option(listing),
         )
         steps: tuple[tuple[str | Path, ...], ...] = (

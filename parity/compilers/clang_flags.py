@@ -26,6 +26,8 @@ INTERMEDIATE_FLAGS = ("-fno-discard-value-names",)
 """Keep the names of variables in LLVM IR, which ``accesses.annotated`` looks for."""
 
 LIBCPP_FLAGS = flags_for("libc++")
+_WITHOUT_MACRO = (7,)
+"""The first version of HIP without the macro ``__AMDGCN_WAVEFRONT_SIZE``."""
 
 
 def host_library() -> Path:
@@ -45,13 +47,13 @@ def header_options(target: Target, flags: Sequence[str], headers: HipHeaders | N
     yield from ("-isystem", COMPAT, "-isystem", headers.folder / "clang", "-isystem", headers.folder)
     yield f"-fdebug-prefix-map={headers.folder}={HIP_ALIAS}"
     yield f"-DPARITY_WAVEFRONT_SIZE={lanes(target, flags)}"
-    # clang 22 no longer defines the wavefront size, which headers before HIP 7 use.
-    yield from (f"-D__AMDGCN_WAVEFRONT_SIZE{end}={lanes(target, flags)}" for end in ("", "__"))
+    if headers.numbers < _WITHOUT_MACRO:  # clang 22 no longer defines the wavefront size, which these headers use
+        yield from (f"-D__AMDGCN_WAVEFRONT_SIZE{end}={lanes(target, flags)}" for end in ("", "__"))
 
 
 def intermediate_command(target: Target, flags: Sequence[str]) -> Iterator[str | Path]:
     """Yield the command that compiles LLVM IR, without its input and output."""
-    yield from ("clang", "-x", "ir", *CODE_OBJECT_FLAGS, f"-mcpu={target.name}", "-nogpulib", "-O3")
+    yield from ("clang", "-x", "ir", *CODE_OBJECT_FLAGS, f"-mcpu={target.gpu}", "-nogpulib", "-O3")
     yield from (
         *flags_for("traps"),
         *INTERMEDIATE_FLAGS,

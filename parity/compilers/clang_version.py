@@ -25,7 +25,7 @@ def fingerprint(target: Target, headers: HipHeaders | None) -> str:
     return digest(
         compiler_version(),
         " ".join((*HIP_FLAGS, *LIBCPP_FLAGS, *DUMPED)),
-        target.name,
+        target.gpu,
         *controls(target),
         headers.folder.name if headers else "",
         *(f"{file.name} {_file_digest(file, file.stat().st_mtime_ns)}" for file in library_files()),

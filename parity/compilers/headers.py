@@ -66,10 +66,16 @@ DEVICE_LIBRARY = Wheel(
     "AMD's device libraries",
 )
 
+NEWER = "for newer ones: parity headers --install DEB_OR_FOLDER"
+"""Advice for users of the headers of the wheels."""
+
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64")
 _VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
 _PARTS = ("MAJOR", "MINOR", "PATCH")
 _KEPT_LINES = 3
+
+WRAPPERS = "clang"
+"""The folder with clang's HIP wrappers, next to AMD's headers."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +102,20 @@ def available_headers() -> HipHeaders | None:
     """
     fallback = "%s; parity's own headers are used instead, with a part of HIP and without AMD's defects"
     folder = _extracted(WHEELS, fallback)
-    return _headers_in(folder) if folder else None
+    return headers_in(folder) if folder else None
+
+
+def clang_wrappers() -> Path | None:
+    """Return a folder with clang's HIP wrappers in ``WRAPPERS``, downloaded if necessary. Warn and return None if that
+    fails.
+    """
+    return headers.folder if (headers := cached_headers()) else optional_files(WHEELS[1])
 
 
 def cached_headers() -> HipHeaders | None:
     """Return AMD's headers if they are in the cache, without downloading them."""
     folder = Cache(default_root() / "headers").folder(_key(WHEELS))
-    return _headers_in(folder) if folder.is_dir() else None
+    return headers_in(folder) if folder.is_dir() else None
 
 
 @functools.cache
@@ -120,7 +133,7 @@ def cached_files(wheel: Wheel) -> Path | None:
 def kept_headers() -> tuple[HipHeaders, ...]:
     """Return all versions of AMD's headers in the cache, including entries of other versions of parity."""
     folders = sorted((default_root() / "headers").glob("*/*/"))
-    return tuple(_headers_in(folder) for folder in folders if (folder / "hip" / "hip_version.h").is_file())
+    return tuple(headers_in(folder) for folder in folders if (folder / "hip" / "hip_version.h").is_file())
 
 
 def _extracted(wheels: Sequence[Wheel], warning: str) -> Path | None:
@@ -138,7 +151,8 @@ def _key(wheels: Sequence[Wheel]) -> str:
     return digest("headers", *(f"{wheel} {wheel.sha256} {sorted(wheel.places.items())}" for wheel in wheels))
 
 
-def _headers_in(folder: Path) -> HipHeaders:
+def headers_in(folder: Path) -> HipHeaders:
+    """Return the headers in a folder."""
     return HipHeaders(folder, ".".join(map(str, hip_version(folder))))
 
 
@@ -149,6 +163,8 @@ def hip_version(folder: Path) -> tuple[int, ...]:
 
 
 def _fill(wheels: Sequence[Wheel], folder: Path) -> None:
+    if wheels == WHEELS:
+        log.info("compiling with the headers of HIP 6.2 from a wheel; %s", NEWER)
     for wheel in wheels:
         log.info("taking %s out of the wheel %s (%d MiB, once)", wheel.holds, wheel, wheel.mebibytes)
         with tempfile.TemporaryDirectory(prefix="parity-wheel-") as scratch:

@@ -97,7 +97,7 @@ def _precompile(
         *(
             "clang",
             *HIP_FLAGS,
-            f"--offload-arch={target.name}",
+            f"--offload-arch={target.gpu}",
             *flags,
             *header_options(target, flags, headers),
             *included,

@@ -7,6 +7,7 @@ today's ports use, so they are used only on request. With ``wheels``, nvcc for C
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -79,7 +80,7 @@ class InstalledRocm:
 
     def supports(self, target: Target) -> bool:
         """Return True if clang and the device libraries support a target."""
-        run = self._dry_run(target.name)
+        run = self._dry_run(target.gpu)
         # Old versions exit with 0 although they report a missing library.
         return run.returncode == 0 and "error:" not in run.stderr
 
@@ -88,7 +89,7 @@ class InstalledRocm:
         library = self.library
         stamp = str((library / "ocml.bc").stat().st_mtime_ns) if library and library.is_dir() else ""
         headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
-        return digest(str(self), str(self.clang), str(library), stamp, " ".join(HIP_FLAGS), target.name, *headers)
+        return digest(str(self), str(self.clang), str(library), stamp, " ".join(HIP_FLAGS), target.gpu, *headers)
 
     def run(self, command: Sequence[str | Path], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command that begins with ``hipcc``, ``clang`` or ``ld.lld``, and do not check the exit status."""
@@ -121,7 +122,7 @@ class InstalledRocm:
         """
         if not self.supports(target):
             raise CompileError(unit.main.stem, target.name, f"{self} does not support {target}; use --toolchain wheels")
-        yield from ("hipcc", *HIP_FLAGS, *self._flags_of_version, f"--offload-arch={target.name}", *unit.flags)
+        yield from ("hipcc", *HIP_FLAGS, *self._flags_of_version, f"--offload-arch={target.gpu}", *unit.flags)
         yield f"-DPARITY_WAVEFRONT_SIZE={lanes(target, unit.flags)}"
         yield from (part for folder in unit.include for part in ("-I", folder))
         yield from ("-isystem", COMPAT, f"-fdebug-prefix-map={self.root / 'include'}={HIP_ALIAS}")
@@ -144,6 +145,16 @@ class InstalledRocm:
 def installed() -> InstalledRocm | None:
     """Return the ROCm below ``$ROCM_PATH`` or ``/opt/rocm``, around the ``hipcc`` on PATH, or below ``/usr``."""
     return next(map(_rocm, filter(_is_rocm, _roots())), None)
+
+
+def at(root: Path) -> InstalledRocm | None:
+    """Return the ROCm with this folder; None if it is not one, or its compiler does not run here."""
+    if not _is_rocm(root):
+        return None
+    found = _rocm(root)
+    with contextlib.suppress(OSError):  # a script of another system may name an interpreter that does not exist here
+        return found if found.clang else None
+    return None
 
 
 def find() -> InstalledRocm:

@@ -15,6 +15,9 @@ from typing import Literal
 from parity.errors import UsageError, nearest
 from parity.platform.files import read_rows
 
+VERSION_MARK = "@"
+"""Separates a GPU from a version of HIP in the name of a target."""
+
 TABLE = Path(__file__).with_suffix(".csv")
 
 
@@ -55,7 +58,7 @@ class Target:
     "Initial Kernel Execution State".
 
     Attributes:
-        name: The name that compilers use.
+        name: The name for users: the GPU, and perhaps a version of HIP to compile with (``gfx90a@7.2``).
         isa: The number that device libraries use: major * 1000 + minor * 100 + stepping. For CUDA, the compute
             capability in the same form.
         wavefront: Lanes of a wavefront (or warp) in code that the compiler generates by default.
@@ -83,6 +86,16 @@ class Target:
     vendor: Literal["amd", "cuda"] = "amd"
 
     @property
+    def gpu(self) -> str:
+        """The name that compilers use."""
+        return gpu_of(self.name)
+
+    @property
+    def hip(self) -> str:
+        """The version of HIP that code is compiled with; empty for the default."""
+        return self.name.partition(VERSION_MARK)[2]
+
+    @property
     def generation(self) -> int:
         """The major version of the instruction set: 9 (CDNA), 10 (RDNA 1 and 2), 11 (RDNA 3), ..."""
         return self.isa // 1000
@@ -107,14 +120,23 @@ CUDA_TARGET = next(row.name for row in _ROWS if row.default and not row.isa)
 """
 
 
+def gpu_of(name: str) -> str:
+    """Return the GPU that the name of a target contains: ``gfx90a`` for ``gfx90a@7.2``."""
+    return name.partition(VERSION_MARK)[0]
+
+
 def target(name: str) -> Target:
     """Return the target of a name: a row of ``TARGETS``, or ``sm_`` and a compute capability (``sm_90``, ``sm_100a``).
+
+    A version of HIP may follow the name of a row (``gfx90a@7.2``).
 
     Raises:
         UsageError: parity cannot build for it.
     """
     if name in TARGETS:
         return TARGETS[name]
+    if (gpu := gpu_of(name)) in TARGETS:
+        return replace(TARGETS[gpu], name=name)
     if match := _CUDA.fullmatch(name):
         major, minor = int(match["major"]), int(match["minor"])
         limits = LIMITS.get(f"sm_{major}{minor}")  # sm_90a has the limits of sm_90

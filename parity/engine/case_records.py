@@ -8,7 +8,7 @@ from typing import Any
 
 from parity.compare.arbitration import Comparison
 from parity.compare.verdict import Status, Verdict
-from parity.compilers.targets import TARGETS
+from parity.compilers.targets import TARGETS, VERSION_MARK, gpu_of
 from parity.model.coverage import Reached
 from parity.op import Entry
 from parity.runners import Evidence, Vendor
@@ -41,7 +41,7 @@ class Column:
     @classmethod
     def from_record(cls, runner: str, target: str, evidence: str) -> Column:
         """Return the column that a record or matrix describes. Targets that are not AMD's are CUDA's."""
-        vendor: Vendor = "amd" if target in TARGETS else "cuda"
+        vendor: Vendor = "amd" if gpu_of(target) in TARGETS else "cuda"
         return cls(runner, target, evidence, "host" if evidence == Evidence.LIBRARY else vendor, runner)
 
     def __str__(self) -> str:
@@ -49,6 +49,7 @@ class Column:
 
     def head(self, targets: str) -> str:
         """Return the heading of columns that differ from this column only in their targets."""
+        targets = targets.replace(VERSION_MARK, " HIP ")
         return f"{self.runner} {targets}" if self._is_library else f"{targets} {self.evidence}"
 
     def label(self, columns: Iterable[Column]) -> str:
@@ -173,12 +174,12 @@ class Provenance:
 class CaseRecord:
     """The result of one case on one runner and target.
 
-    ``title`` is set for named cases. ``divergence`` is the id of the known divergence that the case was written for;
-    the divergences that it met are in the verdict. ``inputs`` maps tensors to the input values of the first wrong
-    element. ``minimal`` is the simplest case with the same failure. ``against`` compares an AMD column with a CUDA
-    column, and a failing CUDA column with an AMD column. ``known`` is the location of the known issue that explains the
-    failure. ``printed`` is the start of the kernel's output. ``reached`` is the coverage of the machine code, if an
-    emulator ran it.
+    ``title`` is set for named cases. ``divergence`` is the id of the known divergence that the case was written
+    for; the divergences that it met are in the verdict. ``inputs`` maps tensors to the input values of the first
+    wrong element. ``minimal`` is the simplest case with the same failure. ``against`` compares an AMD column with a
+    CUDA column, and a failing CUDA column with an AMD column. ``upgrade`` compares a column with the oldest version
+    of HIP. ``known`` is the location of the known issue that explains the failure. ``printed`` is the start of the
+    kernel's output. ``reached`` is the coverage of the machine code, if an emulator ran it.
     """
 
     case: str
@@ -199,6 +200,7 @@ class CaseRecord:
     known: str = ""
     printed: str = ""
     reached: Reached | None = None
+    upgrade: CrossVendorComparison | None = None
 
     @classmethod
     def of(cls, entry: Entry, column: Column, case: str, verdict: Verdict, title: str = "", **more: Any) -> CaseRecord:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from parity.compare.arbitration import Comparison, SideResult, arbitrate
 from parity.compare.ulps import format_value
 from parity.compare.verdict import Status
+from parity.compilers.targets import VERSION_MARK, gpu_of
 from parity.engine.case_records import Column, CrossVendorComparison
 from parity.reference.expected import Expected
 
@@ -40,6 +41,26 @@ def compare_vendors(
         comparison = arbitrate(judged[cuda], judged[amd], expected() if expected and outputs else None)
         if comparison:
             found[mine] = _stored_comparison(judged[mine], other, judged[other], comparison)
+    return found
+
+
+def compare_versions(
+    results: Mapping[Column, SideResult], expected: Callable[[], Expected] | None = None
+) -> dict[Column, CrossVendorComparison]:
+    """Compare every column with the column of the same runner and GPU with the oldest version of HIP.
+
+    In the comparison, the older version takes the place of CUDA. ``expected`` is as in ``compare_vendors``.
+    """
+    found, oldest = {}, dict[tuple[str, str], Column]()
+    for column, result in results.items():
+        if VERSION_MARK not in column.target or not result.verdict.judged:
+            continue
+        other = oldest.setdefault((column.runner, gpu_of(column.target)), column)
+        older = results[other]
+        if other is not column:
+            outputs = older.output is not None and result.output is not None
+            if comparison := arbitrate(older, result, expected() if expected and outputs else None):
+                found[column] = _stored_comparison(result, other, older, comparison)
     return found
 
 

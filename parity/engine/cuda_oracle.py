@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from parity.compare.cuda_oracle import RoundingRuns, expected_from_cuda, same_values
-from parity.compilers.targets import TARGETS
+from parity.compilers.targets import TARGETS, gpu_of
 from parity.emulator.amdgpu.listing import function_bodies
 from parity.emulator.amdgpu.shadow import foreign_types, is_reordering, round_to_nearest
 from parity.errors import Unreferenced
@@ -82,7 +82,7 @@ class CudaOracle:
     def _is_ordered(self) -> bool:
         """True if the code under test adds in the order of the source, without loops and other threads."""
         code = self.mine.code
-        if code.target not in TARGETS or not code.listing:  # recorded values come without code
+        if gpu_of(code.target) not in TARGETS or not code.listing:  # recorded values come without code
             return False
         kernels = (each.kernel for each in self.call.on(code).launch.sequence)
         return not any(is_reordering(body.text) for each in kernels for body in function_bodies(code.listing, each))
@@ -95,7 +95,7 @@ class CudaOracle:
         """
         code = self.mine.code
         ptx = kernel_ptx(self.call, self.theirs.code) if self.theirs else ""
-        if not ptx or code.target not in TARGETS:
+        if not ptx or gpu_of(code.target) not in TARGETS:
             return self.mine
         listing = code.listing
         for launch in self.call.on(code).launch.sequence:
@@ -140,7 +140,7 @@ def kernel_ptx(call: Call, code: CodeObject) -> str:
 
 def has_extrema(call: Call, code: CodeObject) -> bool:
     """Return True if a case's kernels compute minima or maxima of floating-point numbers (D7)."""
-    if code.target not in TARGETS:
+    if gpu_of(code.target) not in TARGETS:
         return bool(_EXTREMA.search(kernel_ptx(call, code)))
     kernels = (each.kernel for each in call.on(code).launch.sequence)
     return any(_EXTREMA.search(each.text) for kernel in kernels for each in function_bodies(code.listing, kernel))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -13,8 +13,9 @@ from pathlib import Path
 from parity.build.modules import HelpfulPort, helpful_port
 from parity.compare.arbitration import Conclusion, SideResult
 from parity.compare.verdict import Status, Verdict
+from parity.compilers.targets import gpu_of
 from parity.engine.case_records import DECLARATION, CaseRecord, Column, CrossVendorComparison, Task
-from parity.engine.cross_vendor import compare_vendors
+from parity.engine.cross_vendor import compare_vendors, compare_versions
 from parity.engine.diagnosis import diagnose
 from parity.engine.judging import CheckedCase, Implementation, judge, not_judged_verdict, verdict_on_output
 from parity.engine.plan import Plan
@@ -73,7 +74,7 @@ class Worker:
         if column not in self.sessions:
             found = self.runner(column)
             self.sessions[column] = (
-                found.open(column.target, checked=self.plan.checked)
+                found.open(gpu_of(column.target), checked=self.plan.checked)
                 if isinstance(found, Runner)
                 else OpSession(partial(found.compute, column.target))
             )
@@ -147,12 +148,14 @@ class Worker:
             columns = [column for column in columns if self._samples(column)]
         checked = self.on_all(entry, columns, case, call, {column: not records[column] for column in columns})
         against = {} if call.sample else _compare_sides(call, checked)
+        upgrade = {} if call.sample else _compare_sides(call, checked, compare_versions)
         for column, each in checked.items():
             if each.verdict.passed and not call.sample:
                 sensitivity = progress.sensitivity[column]
                 sensitivity.add(each, call, column.vendor)
                 each = replace(each, verdict=replace(each.verdict, vacuous=sensitivity.vacuous))
             record = self._mark(make_record(entry, column, each, title, against.get(column)))
+            record = replace(record, upgrade=upgrade.get(column))
             # After a lost device, each attempt would take seconds.
             if task.shrink and record.failed and column.live and not each.lost and not (call.sample or call.observed):
                 record = self._with_minimal(entry, task, column, record, each, progress.minimal)
@@ -280,6 +283,10 @@ class Worker:
         return _compare_sides(call, {**checked, column: small}).get(column)
 
 
+Compare = Callable[[Mapping[Column, SideResult], Callable[[], Expected] | None], dict[Column, CrossVendorComparison]]
+"""Compares the columns of one output."""
+
+
 @dataclass
 class _TaskProgress:
     """The results of a task so far, by column. ``hanging`` are columns with too many timeouts."""
@@ -305,8 +312,10 @@ def _cuda_columns(columns: Sequence[Column]) -> list[Column]:
     return sorted((column for column in columns if column.side == "cuda"), key=lambda column: column.emulated)
 
 
-def _compare_sides(call: Call, checked: Mapping[Column, CheckedCase]) -> dict[Column, CrossVendorComparison]:
-    """Compare CUDA with AMD in a case, by column. Of several outputs, keep the worst conclusion."""
+def _compare_sides(
+    call: Call, checked: Mapping[Column, CheckedCase], compare: Compare = compare_vendors
+) -> dict[Column, CrossVendorComparison]:
+    """Compare the columns in a case with ``compare``. Of several outputs, keep the worst conclusion."""
     worst: dict[Column, CrossVendorComparison] = {}
     order = list(Conclusion)
     for name in call.outputs:
@@ -315,7 +324,7 @@ def _compare_sides(call: Call, checked: Mapping[Column, CheckedCase]) -> dict[Co
             for column, each in checked.items()
         }
         expected = partial(_reference, call, name) if call.references else None
-        for column, found in compare_vendors(results, expected).items():
+        for column, found in compare(results, expected).items():
             if column not in worst or order.index(found.conclusion) > order.index(worst[column].conclusion):
                 worst[column] = found
     return worst

@@ -30,6 +30,9 @@ REPORTS = (
 )
 """The files of ``write_reports``."""
 
+UPGRADE = "upgrade.md"
+"""The file with the changes by newer versions of HIP, of a run with several."""
+
 ADVICE = "choose another folder with --output"
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
 from typing import get_args
 
+from parity.compilers.targets import gpu_of
 from parity.errors import NotAvailable, ParityError, UsageError, nearest
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, OpRunner, Probe, Runner
@@ -166,10 +167,14 @@ def shadow_session(target: str) -> SupportsShadows | None:
             found = runner(name)
         except ParityError:  # parity doctor reports defective plug-ins
             continue
-        if not isinstance(found, Runner) or found.evidence != Evidence.EMULATED or target not in found.targets():
+        if (
+            not isinstance(found, Runner)
+            or found.evidence != Evidence.EMULATED
+            or gpu_of(target) not in found.targets()
+        ):
             continue
         if probe_runner(found).available:
-            session = found.open(target, checked=False)
+            session = found.open(gpu_of(target), checked=False)
             if isinstance(session, SupportsShadows):
                 return session
     return None

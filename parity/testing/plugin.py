@@ -24,6 +24,7 @@ from rich.text import Text
 from parity.application.run import Run, Settings
 from parity.application.stored_results import RECORD
 from parity.compilers.rocm import TOOLCHAINS, VARIABLE
+from parity.compilers.toolchain import ROCM, as_variable
 from parity.engine.case_records import CaseRecord, Column, Provenance
 from parity.engine.record_file import from_line
 from parity.errors import ParityError, UsageError, nearest
@@ -80,6 +81,8 @@ class SuitePlugin:
         self._environment = pytest.MonkeyPatch()
         if toolchain := config.option.parity_toolchain:
             self._environment.setenv(VARIABLE, toolchain)
+        if paths := config.option.parity_rocm:
+            self._environment.setenv(ROCM, as_variable(paths))
         if hipifier := config.option.parity_hipify:
             self._environment.setenv(HIPIFY, hipifier)
         self._add_folder()
@@ -104,7 +107,7 @@ class SuitePlugin:
 
     def reproduction(self, column: Column | None = None) -> Reproduction:
         """Return the command that runs a case again, on one column or on all."""
-        names = ("target", "runner", "toolchain", "launches", "hipify", "kernels", "hip", "cases")
+        names = ("target", "runner", "toolchain", "rocm", "launches", "hipify", "kernels", "hip", "cases")
         given = {name: getattr(self.config.option, f"parity_{name}") for name in names}
         if column:
             given |= {"target": [column.target], "runner": [column.spec]}

@@ -46,7 +46,9 @@ _MOST_LINES = 80
 
 def reproduction_command(arguments: argparse.Namespace) -> Reproduction:
     """Return the command that runs a case again with the same options."""
-    given = {name: getattr(arguments, name) for name in ("target", "runner", "toolchain", "launches", "captured")}
+    given = {
+        name: getattr(arguments, name) for name in ("target", "runner", "toolchain", "rocm", "launches", "captured")
+    }
     given |= {name: getattr(arguments, f"{name}_dir") for name in ("kernels", "hip", "cases")}
     return Reproduction.with_options(given, *(() if arguments.checked else ("--no-check-memory",)))
 

@@ -18,7 +18,7 @@ from parity.platform.version import __version__
 from parity.suite.options import read_options
 
 GROUPS = {
-    "Start": ("init", "doctor", "list"),
+    "Start": ("init", "doctor", "headers", "list"),
     "Test": ("build", "run", "watch"),
     "Debug": ("explain", "reproduce", "coverage"),
     "Measure": ("bench", "mutate", "footprint"),
