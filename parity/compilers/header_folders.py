@@ -1,7 +1,7 @@
 """Takes AMD's headers of any version from a folder or a Debian package, to compile with the wheels' clang.
 
 The cache keeps a copy of ``hip/`` and ``hsa/`` with clang's wrappers, because the folder around them may be
-``/usr/include``, whose other headers would replace those of the wheels.
+``/usr/include`` with a C library, which would hide the library of the wheels.
 """
 
 from __future__ import annotations
