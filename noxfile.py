@@ -164,6 +164,8 @@ def amd_runtime(session: nox.Session) -> None:
     """Run whole ROCm programs on AMD's HIP runtime and emulated GPUs, in the root of rocm-root (options of pytest)."""
     tests = ("python", "-m", "pytest", "-q", "tests/hsa", *session.posargs)
     session.run("python3", "-m", "benchmarks.rocm_root", *tests)
+    suite = ("python", "-m", "benchmarks.through_hip", "affine", "unary.exp", "--amd", "--examples", "3")
+    session.run("python3", "-m", "benchmarks.rocm_root", *suite)
 
 
 @nox.session

@@ -1,8 +1,9 @@
 """Compares the runner ``rocm``, on emulated GPUs, with the runner ``emulated``, bit for bit.
 
-    python -m benchmarks.through_hip [SELECTOR...] [--target gfx1100,gfx90a] [--examples N]
+    python -m benchmarks.through_hip [SELECTOR...] [--target gfx1100,gfx90a] [--examples N] [--amd]
 
-The suite runs through HIP's calls. Every buffer of every case is compared, also buffers that a kernel only reads.
+The suite runs through HIP's calls, with parity's own libamdhip64 or, with ``--amd``, AMD's HIP runtime.
+Every buffer of every case is compared, also buffers that a kernel only reads.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from parity.build.modules import build_suite
 from parity.engine.plan import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.hip.library import environment
+from parity.hsa import library as hsa
 from parity.model.launch import Outcome
 from parity.runners import available
 from parity.suite.loading import Suite, find_suite
@@ -30,8 +32,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("selectors", nargs="*", metavar="SELECTOR")
     parser.add_argument("--target", type=names, default=TARGETS, metavar="T,..")
     parser.add_argument("--examples", type=positive, default=EXAMPLES, metavar="N")
+    parser.add_argument("--amd", action="store_true", help="use AMD's HIP runtime of an installed ROCm")
     options = parser.parse_args(arguments)
-    os.environ.update(environment(options.target))
+    if options.amd and (runtime := hsa.hip_runtime()) is None:
+        parser.error("no ROCm with libamdhip64.so.7 is installed")
+    found = hsa.environment(runtime, options.target) if options.amd else environment(options.target)
+    # The loader reads LD_LIBRARY_PATH when a process starts.
+    if any(os.environ.get(name) != value for name, value in found.items()) and "HIP_COMPARED" not in os.environ:
+        words = [sys.executable, "-m", "benchmarks.through_hip", *(sys.argv[1:] if arguments is None else arguments)]
+        os.execve(sys.executable, words, {**os.environ, **found, "HIP_COMPARED": "1"})
     suite = find_suite()
     wrong = 0
     for target in options.target:

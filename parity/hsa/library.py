@@ -15,6 +15,9 @@ from parity.errors import ParityError
 from parity.platform.cache import Cache, default_root, digest
 from parity.platform.files import read_rows, read_table
 
+DEVICE_NAME = "parity's emulator for AMD's runtime"
+"""The prefix of the names of emulated GPUs. AMD's runtime knows nothing else that tells them from hardware."""
+
 _HERE = Path(__file__).parent
 _SOURCES = tuple(sorted(_HERE.glob("runtime/*.c")))
 _NAME, _SHORT = "libhsa-runtime64.so.1", "libhsa-runtime64.so"
@@ -67,6 +70,7 @@ def library() -> Path:
     flags = [
         *_FLAGS,
         f"-DHSA_TARGETS={_targets()}",
+        f"-DHSA_NAME={json.dumps(DEVICE_NAME)}",
         f"-DHSA_PYTHON={json.dumps(sys.executable)}",
         f"-DHSA_ROOT={json.dumps(str(_HERE.parent.parent))}",
     ]

@@ -18,6 +18,7 @@ from parity.compilers import zig
 from parity.compilers.targets import TARGETS
 from parity.errors import NotAvailable
 from parity.hip.library import DEVICE_NAME
+from parity.hsa.library import DEVICE_NAME as AMD_DEVICE_NAME
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
 from parity.platform.installation import install_command
@@ -27,6 +28,9 @@ from parity.runners.gpu import GpuDevice, max_workers, worker_number
 from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
 
+_EMULATED = {AMD_DEVICE_NAME: Evidence.AMD_RUNTIME, DEVICE_NAME: Evidence.EMULATED_HIP}
+"""The evidence by the prefix of a GPU's name; the first match counts."""
+
 NON_BLOCKING = 1
 """hipStreamNonBlocking: the stream and the null stream do not wait for each other."""
 
@@ -34,7 +38,7 @@ NON_BLOCKING = 1
 class RocmRunner:
     """Executes HSACOs on the GPUs of this machine, in a separate process and with red zones around the buffers.
 
-    If hip-python finds parity's own libamdhip64 (``parity exec``), the evidence is ``EMULATED_HIP``.
+    With ``parity exec``, the GPUs are emulated, and the evidence is ``AMD_RUNTIME`` or ``EMULATED_HIP``.
     """
 
     name = "rocm"
@@ -43,10 +47,12 @@ class RocmRunner:
 
     @property
     def evidence(self) -> Evidence:
-        """``EMULATED_HIP`` if a GPU has the name of an emulated GPU, otherwise ``HARDWARE``."""
+        """``AMD_RUNTIME`` or ``EMULATED_HIP`` if a GPU has the name of an emulated GPU, otherwise ``HARDWARE``."""
         with contextlib.suppress(Exception):
-            if _is_installed() and any(gpu.name.startswith(DEVICE_NAME) for gpu in gpus()):
-                return Evidence.EMULATED_HIP
+            found = [gpu.name for gpu in gpus()] if _is_installed() else []
+            for prefix, evidence in _EMULATED.items():
+                if any(name.startswith(prefix) for name in found):
+                    return evidence
         return Evidence.HARDWARE
 
     def probe(self) -> Probe:

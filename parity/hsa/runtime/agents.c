@@ -1,5 +1,5 @@
 // The system, its agents (one CPU and the emulated GPUs), and their memory pools.
-// HSA_TARGETS is defined by library.py: the properties of each target that parity emulates.
+// library.py defines HSA_TARGETS, the properties of each target that parity emulates, and HSA_NAME, the GPUs' name.
 #include "hsa.h"
 
 struct Agent agents[17] = {{"CPU", ""}};
@@ -116,7 +116,7 @@ API hsa_status_t hsa_agent_get_info(hsa_agent_t handle, int attribute, void *out
     case 0xA006: VALUE(uint32_t, number << 8); // bus, device and function
     case 0xA007: VALUE(uint32_t, 1024);
     case 0xA008: VALUE(uint32_t, 1000);
-    case 0xA009: snprintf(text, sizeof text, "parity's emulator (%s)", agent->name); TEXT(64, text);
+    case 0xA009: snprintf(text, sizeof text, "%s (%s)", HSA_NAME, agent->name); TEXT(64, text);
     case 0xA00A: VALUE(uint32_t, agent->simds * agent->waves);
     case 0xA00B: VALUE(uint32_t, agent->simds);
     case 0xA00C: VALUE(uint32_t, 1);
