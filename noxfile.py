@@ -178,6 +178,16 @@ def examples(session: nox.Session, example: str) -> None:
 
 
 @nox.session
+def triton(session: nox.Session) -> None:
+    """Test Triton kernels, and run the kernels of Triton's tutorials (arguments: options of parity run)."""
+    session.install("-e", ".[triton,nvcc]", "--group", "test")
+    session.run("pytest", "tests/triton_kernels")
+    with session.chdir("examples/triton"):
+        chosen = session.posargs or ("--target", "sm_80,gfx90a,gfx942,gfx1100,gfx1201")
+        session.run("parity", "run", *chosen)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure the emulator, whole runs, cold builds, loading and saving (arguments: selectors, --target)."""
     session.install("-e", ".[emulated]", "--group", "bench")

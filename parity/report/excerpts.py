@@ -24,9 +24,9 @@ LONGEST = 400
 SHORT = 88
 """Characters to show of a line in a text."""
 
-_ENDINGS = (".cu", ".cuh", ".cu.cc", ".h", ".hpp", ".hip")
+_ENDINGS = (".cu", ".cuh", ".cu.cc", ".h", ".hpp", ".hip", ".py")
 _Files = Mapping[str, list[Path]]
-_PLACE = re.compile(r"([\w./+-]+\.(?:cu|cuh|cu\.cc|h|hpp|hip)):(\d+)")
+_PLACE = re.compile(r"([\w./+-]+\.(?:cu|cuh|cu\.cc|h|hpp|hip|py)):(\d+)")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ _UNUSED = re.compile(rf"^(?:\t+\.(?:{_DROPPED})\b[^\n]*|\.Ltmp\d+:[^\n]*)\n", re
 _DEBUG = re.compile(r"^\t\.section\t\.debug_", re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?[^\n]*\n', re.MULTILINE)
 _LOC = re.compile(r"^(\t\.loc\t)(\d+)( [^\n;]*);([^\n]*)$", re.MULTILINE)
+_CODE = re.compile(r"^(?!\s*\.(?:file|loc)\s).*$", re.MULTILINE)
 _PLACE = re.compile(r"([^\s\[\]]+?)(:\d+:\d+)")
 _PTX_LOC = re.compile(
     r"^(\s*\.loc\s+)(\d+)( \d+ \d+)(?:, function_name [^,\n]+, inlined_at (\d+)( \d+ \d+))?", re.MULTILINE
@@ -98,7 +99,9 @@ def joint_ptx(kernels: Sequence[Compiled], shown: Callable[[Path], str]) -> str:
         text = _PTX_LOC.sub(renumbered, text)
         others = {name: f"{name}_{number}" for name in _GLOBAL.findall(text)}
         text = _renamed(text, others)
-        parts.append(re.sub(rf"(?<![\w$]){re.escape(kernel.name)}(?=(?:_param_\d+)?(?![\w$]))", kernel.symbol, text))
+        name = re.escape(kernel.name)
+        text = re.sub(rf"(?<=\.entry ){name}(?=\()|(?<![\w$]){name}(?=_param_\d)", kernel.symbol, text)
+        parts.append(text)
     top = "".join(f".{word} {head[word]}\n" for word in ("version", "target", "address_size"))
     table = "".join(f'\t.file\t{number} "{name}"\n' for name, number in files.numbers.items())
     return f"{top}\n{smem}{''.join(parts)}{table}{_NO_FUNCTION}"
@@ -137,8 +140,9 @@ def _name(match: re.Match[str], shown: Callable[[Path], str]) -> str:
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """Replace whole names, also where they begin a local label (``.Lname.num_vgpr``) or precede ``.kd``."""
+    """Replace whole names in code, and in local labels that begin with them (``.Lname.num_vgpr``)."""
     if not names:
         return text
     words = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    return re.sub(rf"(?<![\w$])((?:\.L)?)({words})(?![\w$])", lambda match: match[1] + names[match[2]], text)
+    name = re.compile(rf"(?<![\w$])((?:\.L)?)({words})(?![\w$])")
+    return _CODE.sub(lambda line: name.sub(lambda match: match[1] + names[match[2]], line[0]), text)

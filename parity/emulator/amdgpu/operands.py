@@ -154,8 +154,10 @@ def read_vector(
     """
     if kind == "mask":
         return f"unmask({read_scalar(w, operand, 'mask')})"
+    if operand.startswith("neg("):  # newer LLVMs write neg(0) where -0 would be ambiguous
+        operand = f"-({operand[4:-1]})"
     negate = operand.startswith("-") and not operand[1:2].isdigit()
-    inner = operand[1:] if negate else operand
+    inner = operand[1:].strip("()") if negate else operand
     extend = inner.startswith("sext(")
     inner = inner[5:-1] if extend else inner
     magnitude = inner.startswith("|")

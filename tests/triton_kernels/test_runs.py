@@ -1,0 +1,101 @@
+"""Triton kernels in whole runs, without a GPU. Skipped where Triton is not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from parity.build.modules import build_suite
+from parity.cli import main
+from parity.suite.loading import load_suite
+
+pytestmark = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="the package triton is not installed")
+
+HEAD = "import triton\nimport triton.language as tl\n\n@triton.jit\n"
+SOFTMAX = """def rows(out, x, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    places = tl.arange(0, BLOCK)
+    values = tl.load(x + row * n + places, mask=places < n, other=-float("inf")).to(tl.float32)
+    powers = tl.exp(values - tl.max(values, axis=0))
+    tl.store(out + row * n + places, powers / tl.sum(powers, axis=0), mask=places < n)
+"""
+OP = """from parity.op import Op, triton
+from parity.reference.expected import Expected
+
+def largest(x):
+    return Expected((-abs(x)).max(axis=1))
+
+op = Op(
+    "rows.op", triton("rows.py:rows", BLOCK="bit_ceil(c)"), ("f32",), inputs={"x": "T"}, shapes="SHAPES",
+    where="r > 0 and c > 0", choices={"r": (1, 3), "c": (5, 100)}, args="out x n=c", grid="r", MORE
+)
+"""
+MAXIMUM = """def rows(out, x, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    places = tl.arange(0, BLOCK)
+    values = tl.load(x + row * n + places, mask=places < n, other=OTHER)
+    tl.store(out + row, tl.max(-tl.abs(values), axis=0))
+"""
+OUTSIDE = SOFTMAX.replace("powers / tl.sum(powers, axis=0), mask=places < n", "powers / tl.sum(powers, axis=0)")
+COPY = "x: r c; out: r c"
+ROW = "x: r c; out: r"
+JUDGED = 'reference=largest, data=("normal",)'
+
+
+def project(folder: Path, source: str, shapes: str = COPY, more: str = "") -> Path:
+    for name in ("kernels", "cases"):
+        (folder / name).mkdir()
+    (folder / "kernels" / "rows.py").write_text(HEAD + source)
+    (folder / "cases" / "rows.py").write_text(OP.replace("SHAPES", shapes).replace("MORE", more))
+    (folder / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
+    return folder
+
+
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, targets: str) -> tuple[int, set[str]]:
+    """Run the project. Return the exit code, and the classes of the failures."""
+    monkeypatch.chdir(folder)
+    code = main(["run", "--target", targets, "--examples", "4", "-j", "1", "--output", "out"])
+    lines = [json.loads(line) for line in (folder / "out" / "record.jsonl").read_text().splitlines()]
+    return code, {each["verdict"]["kind"] for each in lines if each.get("verdict", {}).get("status") == "fail"}
+
+
+def test_softmax_agrees_on_both_vendors(tmp_path, monkeypatch):
+    assert run(project(tmp_path, SOFTMAX), monkeypatch, "sm_80,gfx942,gfx1201") == (0, set())
+
+
+def test_code_has_kernels_metadata_and_lines_of_the_source(tmp_path):
+    folder = project(tmp_path, SOFTMAX)
+    suite = load_suite(folder / "kernels", folder / "cases")
+    built = build_suite(suite, ["rows"], ["gfx1100", "sm_80"], jobs=1)
+    amd, cuda = (each.code_object for each in built)
+    assert list(amd.kernels) == list(cuda.kernels) == ["rows_f32_BLOCK8", "rows_f32_BLOCK128"]
+    kernel = amd.kernels["rows_f32_BLOCK128"]
+    assert kernel.max_threads == 128 and kernel.dynamic_lds > 0 and len(kernel.args) == 5
+    assert [each.name for each in kernel.args[:3]] == ["out", "x", "n"]
+    assert "; rows.py:9:" in amd.listing and str(folder) not in amd.listing + cuda.listing
+
+
+@pytest.mark.parametrize("other", ["0.0", "float('inf')"], ids=["tail wins", "neutral"])
+def test_maximum_over_masked_tail_needs_neutral_value(other, tmp_path, monkeypatch):
+    """Negative numbers have the maximum 0 if masked elements count as 0."""
+    folder = project(tmp_path, MAXIMUM.replace("OTHER", other), ROW, JUDGED)
+    code, kinds = run(folder, monkeypatch, "gfx942")
+    assert (code, kinds) == ((1, {"value"}) if other == "0.0" else (0, set()))
+
+
+def test_store_without_mask_is_out_of_bounds(tmp_path, monkeypatch):
+    code, kinds = run(project(tmp_path, OUTSIDE), monkeypatch, "sm_80,gfx1100")
+    assert code == 1 and "out-of-bounds write" in kinds
+
+
+def test_error_of_triton_names_function_and_line(tmp_path, monkeypatch, capsys):
+    code = main_in(project(tmp_path, SOFTMAX.replace("tl.exp(", "tl.no_such_function(")), monkeypatch)
+    assert code == 1 and "no_such_function" in capsys.readouterr().err
+
+
+def main_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.chdir(folder)
+    return main(["build", "--target", "gfx942", "-j", "1"])
