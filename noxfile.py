@@ -18,14 +18,14 @@ RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h100.zip")
 with Path(__file__).parent.joinpath("parity", "compilers", "targets.csv").open() as table:
     TARGETS = tuple(row["name"] for row in csv.DictReader(table) if row["isa"])  # AMD targets
 # Runners, and the extras that install what they need.
-EXTRAS = {"emulated": "[emulated]", "cuda": "[cuda,nvcc]", "rocm": "[emulated,rocm]"}
+EXTRAS = {"emulated": "", "cuda": "[cuda,nvcc]", "rocm": "[emulated,rocm]"}
 OUTPUT = Path("parity-out")
 
 
 @nox.session
 def matrix(session: nox.Session) -> None:
     """Print the matrix: recorded CUDA values and emulated AMD targets (arguments: options of parity run)."""
-    session.install("-e", ".[emulated]")
+    session.install("-e", ".")
     session.env["PARITY_COMMAND"] = "nox -s matrix --"
     chosen = any(argument.startswith("--runner") for argument in session.posargs)
     session.run("parity", "run", *(() if chosen else RUNNERS), *session.posargs)
@@ -35,7 +35,7 @@ def matrix(session: nox.Session) -> None:
 @nox.parametrize("target", TARGETS)
 def parity(session: nox.Session, target: str) -> None:
     """Run the suite on the CPU for one AMD target; reports in parity-out/TARGET (arguments: options of parity run)."""
-    session.install("-e", ".[emulated]")
+    session.install("-e", ".")
     session.env["PARITY_COMMAND"] = "nox -s matrix --"
     session.run("parity", "run", "--target", target, "--output", str(OUTPUT / target), *session.posargs)
 
@@ -138,7 +138,7 @@ def release(session: nox.Session) -> None:
     session.run("twine", "check", "--strict", *map(str, Path("dist").iterdir()))
     (wheel,) = Path("dist").absolute().glob("*.whl")
     session.install("--force-reinstall", "--no-deps", str(wheel))
-    session.install(f"{wheel}[emulated]")
+    session.install(str(wheel))
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
         session.run("python", "-m", "parity", "list")
         session.run("parity", "run", "affine", "--examples", "2")
@@ -147,7 +147,7 @@ def release(session: nox.Session) -> None:
 @nox.session
 def rocm(session: nox.Session) -> None:
     """Run the suite with the installed ROCm; the default arguments fit Debian 12 (arguments: options of parity run)."""
-    session.install("-e", ".[emulated]")
+    session.install("-e", ".")
     session.run("parity", "doctor")
     usual = ("--target", "gfx1030,gfx90a", "--known-issues", "tests/compilers/hip52.toml")
     session.run("parity", "run", "--toolchain", "rocm", *(session.posargs or usual))
@@ -190,7 +190,7 @@ def triton(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure the emulator, whole runs, cold builds, loading and saving (arguments: selectors, --target)."""
-    session.install("-e", ".[emulated]", "--group", "bench")
+    session.install("-e", ".", "--group", "bench")
     for module in (
         "benchmarks.emulator",
         "benchmarks.checked",
@@ -205,7 +205,7 @@ def bench(session: nox.Session) -> None:
 @nox.session
 def mutants(session: nox.Session) -> None:
     """Plant faults in the suite's kernels, and print which ones are caught (arguments: options of parity mutate)."""
-    session.install("-e", ".[emulated]")
+    session.install("-e", ".")
     session.run("parity", "mutate", *session.posargs)
 
 
@@ -219,28 +219,28 @@ def hip(session: nox.Session) -> None:
 @nox.session
 def stubs(session: nox.Session) -> None:
     """Compare parity's stubs with the real libraries, every bit (arguments: libraries, --target)."""
-    session.install("-e", ".[emulated]")
+    session.install("-e", ".")
     session.run("python", "-m", "benchmarks.stubs", *session.posargs)
 
 
 @nox.session
 def pictures(session: nox.Session) -> None:
     """Draw the pictures of README and docs; a Chromium must be installed."""
-    session.install("-e", ".[emulated,nvcc]", "playwright")
+    session.install("-e", ".[nvcc]", "playwright")
     session.run("python", "-m", "benchmarks.pictures")
 
 
 @nox.session
 def gallery(session: nox.Session) -> None:
     """Run bugs of public ports before and after their fix: docs/gallery.md (arguments: names of projects)."""
-    session.install("-e", ".[emulated,nvcc]")
+    session.install("-e", ".[nvcc]")
     session.run("python", "-m", "gallery", *session.posargs)
 
 
 @nox.session
 def soak(session: nox.Session) -> None:
     """Run 1,000,000 cases, 10 seeds on 3 targets (arguments: --cases N, options of parity run); see parity-out/."""
-    session.install("-e", ".[emulated]")
+    session.install("-e", ".")
     session.run("python", "-m", "benchmarks.soak", *session.posargs)
 
 

@@ -18,6 +18,7 @@ import yaml
 
 from parity import reference
 from parity.cli.shared.parser import build_parser
+from parity.compilers import headers
 from parity.data.sampling import sample
 from parity.op import Op
 from parity.pytest_plugin import ALIASES
@@ -140,6 +141,14 @@ def test_recall_figures_match_reported_recall():
     shares = caught / (caught + survived), caught / (caught + survived - unknown)
     (shown,) = RECALL.findall((ROOT / "docs" / "recall.md").read_text())
     assert list(shown) == [f"{100 * share:.1f}" for share in shares]
+
+
+def test_installation_page_lists_downloaded_wheels():
+    text = (ROOT / "docs" / "installation.md").read_text()
+    shown = dict(re.findall(r"^\| (\w+ [\d.]+) \| (\d+) \|", text, re.MULTILINE))
+    shown |= dict(re.findall(r"(nvidia-curand [\d.]+\d), of (\d+) MiB", text))
+    wheels = (*headers.WHEELS, headers.CURAND, headers.COMPILER, headers.DEVICE_LIBRARY)
+    assert shown == {str(wheel): str(wheel.mebibytes) for wheel in wheels}
 
 
 NUMBER = re.compile(r"(?<![\w.,^])\d{1,3}(?:,\d{3})+(?![\w,])|\b\d+(?= kernels\b)")

@@ -24,7 +24,7 @@ from parity.compilers.cuda_toolkit import located as located_nvcc
 from parity.compilers.device_library import present_library
 from parity.compilers.disassembler import find_disassembler
 from parity.compilers.header_folders import installed_headers
-from parity.compilers.headers import DEVICE_LIBRARY, NEWER, WHEELS, cached_headers
+from parity.compilers.headers import COMPILER, DEVICE_LIBRARY, NEWER, WHEELS, cached_headers
 from parity.compilers.rocm import VARIABLE
 from parity.compilers.rocm import chosen as chosen_rocm
 from parity.compilers.rocm import installed as installed_rocm
@@ -53,7 +53,7 @@ CACHED = {
     "build": "listings and code objects of modules",
     "emulator": "kernels compiled for this processor",
     "prelude": "AMD's headers, precompiled",
-    "headers": "AMD's headers and device libraries from wheels; never evicted",
+    "headers": "clang, AMD's headers and device libraries from wheels; never evicted",
     "cases": "drawn cases",
 }
 """What the folders of the cache contain."""
@@ -117,8 +117,9 @@ def _tool(name: str, find: Callable[[], object], purpose: str = "") -> Fact:
 
 
 def _compilers() -> Iterator[Fact]:
-    yield _tool("ziglang", lambda: f"{zig.version()}, {zig.zig()}")
     fetched = "not in the cache; the first build extracts them from {}, with pip"
+    compiler = zig.present()
+    yield _found("compilers", "ziglang", compiler and f"{zig.version()}, {compiler}", fetched.format(COMPILER))
     yield _found("compilers", "device libraries", present_library(), fetched.format(DEVICE_LIBRARY))
     installed = installed_headers()
     headers = installed or cached_headers()

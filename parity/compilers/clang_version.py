@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 from pathlib import Path
 
 from parity.compilers import zig
@@ -39,11 +38,8 @@ def fingerprint(target: Target, headers: HipHeaders | None) -> str:
 
 def compiler_version() -> str:
     """Return the name and the version of the compiler. Starts no process."""
-    binary = zig.zig()
-    try:
-        return f"ziglang {importlib.metadata.version('ziglang')}"
-    except importlib.metadata.PackageNotFoundError:
-        return f"zig {binary} {binary.stat().st_size}"
+    zig.zig()  # raises an error if it is missing
+    return f"ziglang {zig.package_version()}"
 
 
 @functools.cache

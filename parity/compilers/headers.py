@@ -1,9 +1,8 @@
-"""Extracts AMD's HIP headers, clang's HIP wrappers and AMD's device libraries from wheels into parity's cache.
+"""Extracts clang, AMD's HIP headers, clang's HIP wrappers and AMD's device libraries from wheels into parity's cache.
 
-No wheel consists of these files alone. They are a few MB of larger wheels, which take 100 MB and more when installed or
+No wheel consists of these files alone. They are parts of larger wheels, which take 100 MB and more when installed or
 could conflict with installed packages (``triton``). Therefore pip downloads these wheels to a scratch folder, pinned by
-SHA-256, and only these files are extracted. The user's pip configuration (index, proxy, offline) applies. Headers are
-text and device libraries are bitcode, so any platform's wheel will do.
+SHA-256, and only these files are extracted. The user's pip configuration (index, proxy, offline) applies.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ log = logging.getLogger("parity.headers")
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel that contains headers or libraries for AMD GPUs.
+    """A wheel that contains a compiler, headers or libraries for GPUs.
 
     ``python`` is the version of Python it is built for. ``places`` maps prefixes of file names in the wheel to prefixes
     below the folder of headers. ``holds`` describes the files.
@@ -50,8 +49,9 @@ class Wheel:
 
 
 _WHEELS = read_rows(Path(__file__).with_name("wheels.csv"), Wheel)
-WHEELS, CURAND = _WHEELS[:2], _WHEELS[2]
-"""The wheels with AMD's headers, and the wheel with cuRAND's, whose device functions are all in its headers.
+WHEELS, CURAND, COMPILER = _WHEELS[:2], _WHEELS[2], _WHEELS[3]
+"""The wheels with AMD's headers, the wheel with cuRAND's, whose device functions are all in its headers, and the wheel
+with clang, without what it has for other systems.
 
 HIP 6.2 is the newest version with complete headers in a wheel: triton 3.6 and later omit half, bfloat16 and fp8.
 """
@@ -69,10 +69,15 @@ DEVICE_LIBRARY = Wheel(
 NEWER = "for newer ones: parity headers --install DEB_OR_FOLDER"
 """Advice for users of the headers of the wheels."""
 
-_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64")
+EXTRACTED = {wheel.project: wheel.version for wheel in (COMPILER, DEVICE_LIBRARY)}
+"""The versions of the packages that are used without being installed, unless another version is installed."""
+
+_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux2014_x86_64")
 _VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
 _PARTS = ("MAJOR", "MINOR", "PATCH")
 _KEPT_LINES = 3
+_MODE = 16
+"""The first bit of a file's mode in the attributes of a member of a zip file."""
 
 WRAPPERS = "clang"
 """The folder with clang's HIP wrappers, next to AMD's headers."""
@@ -128,6 +133,14 @@ def cached_files(wheel: Wheel) -> Path | None:
     """Return the folder of a wheel's files if it is in the cache, without downloading them."""
     folder = Cache(default_root() / "headers").folder(_key((wheel,)))
     return folder if folder.is_dir() else None
+
+
+def can_download(wheel: Wheel) -> bool:
+    """Return True if pip is installed, with which a wheel can be downloaded."""
+    try:
+        return bool(_pip(wheel))
+    except NotAvailable:
+        return False
 
 
 def kept_headers() -> tuple[HipHeaders, ...]:
@@ -222,3 +235,5 @@ def _unpack(file: Path, wheel: Wheel, folder: Path) -> None:
                     path = folder / (place + name.removeprefix(start))
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(archive.read(name))
+                    if archive.getinfo(name).external_attr >> _MODE & 0o111:
+                        path.chmod(0o755)

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from parity.compare.verdict import Verdict, general_class
+from parity.compilers.headers import EXTRACTED
 from parity.engine.case_records import COMPILE_ERROR, DECLARATION, CaseRecord, Column, Task, add_cases
 from parity.errors import UsageError, display_path, nearest
 from parity.platform.files import read_text
@@ -313,7 +314,7 @@ def _installed(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return ""
+        return EXTRACTED.get(package, "")
 
 
 def _spans(lines: Sequence[str], count: int) -> Iterator[tuple[int, int]]:

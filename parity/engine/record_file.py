@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import BinaryIO
 
 from parity.compare.verdict import Status, Verdict
-from parity.compilers.headers import DEVICE_LIBRARY
+from parity.compilers.headers import EXTRACTED
 from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Column
 from parity.engine.plan import Plan
 from parity.engine.shards import Share
@@ -107,8 +107,7 @@ def package_versions() -> dict[str, str]:
     for package in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
-    found.setdefault(DEVICE_LIBRARY.project, DEVICE_LIBRARY.version)
-    return found
+    return {**EXTRACTED, **found}
 
 
 def records_without_code(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,6 @@ from pathlib import Path
 
 from parity.compilers import zig
 from parity.compilers.compile_options import CompileOptions
-from parity.errors import MissingTool
 from parity.platform.files import is_file
 from parity.porting.build_files import folders_of, named_folder
 from parity.porting.cuda_names import header_rules
@@ -161,8 +159,8 @@ def _is_of_a_project(header: str, bracket: str) -> bool:
 def _system_headers() -> frozenset[str]:
     """Return the names of the headers of the C library and of the compilers."""
     folders = [Path("/usr/include")]
-    with contextlib.suppress(MissingTool):
-        library = zig.zig().parent / "lib"
+    if compiler := zig.present():
+        library = compiler.parent / "lib"
         folders += [library / "include", *(library / "libc" / "include").iterdir()]
     return frozenset(path.name for folder in folders for path in folder.glob("*.h"))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
-from parity.compilers.zig import zig
+from parity.compilers.zig import check_obtainable
 from parity.emulator.amdgpu import shadow as shadow_runs
 from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.approximate import ApproximateResults
@@ -40,7 +40,7 @@ class EmulatedRunner:
 
     def probe(self) -> Probe:
         """Require the compiler."""
-        return missing_tool_probe(zig) or Probe(True)
+        return missing_tool_probe(check_obtainable) or Probe(True)
 
     def targets(self) -> tuple[str, ...]:
         return tuple(TARGETS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, LIMITS, target
-from parity.compilers.zig import zig
+from parity.compilers.zig import check_obtainable
 from parity.emulator.ptx.device import PtxDevice
 from parity.platform.cache import Cache, default_root
 from parity.reference.expected import Vendor
@@ -26,7 +26,7 @@ class PtxRunner:
 
     def probe(self) -> Probe:
         """Require nvcc for the PTX, and the emulator's compiler."""
-        return missing_tool_probe(zig, nvcc) or Probe(True)
+        return missing_tool_probe(check_obtainable, nvcc) or Probe(True)
 
     def targets(self) -> tuple[str, ...]:
         """Return all CUDA architectures that parity knows. The code differs between them, the results do not."""

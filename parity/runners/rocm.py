@@ -57,7 +57,7 @@ class RocmRunner:
 
     def probe(self) -> Probe:
         """Require hip-python, a GPU with ROCm's driver, and the compiler."""
-        if problem := gpu_problem() or missing_tool_probe(zig.zig):
+        if problem := gpu_problem() or missing_tool_probe(zig.check_obtainable):
             return problem
         if not any(gpu.target in TARGETS for gpu in gpus()):
             names = " ".join(dict.fromkeys(gpu.target for gpu in gpus()))

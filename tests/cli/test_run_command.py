@@ -236,6 +236,8 @@ def test_run_missing_compiler_is_explained(parity, monkeypatch):
 
     zig.zig.cache_clear()
     monkeypatch.setattr(zig, "package_folders", lambda name: ())
+    monkeypatch.setattr(zig, "cached_files", lambda wheel: None)
+    monkeypatch.setattr(zig, "optional_files", lambda wheel: None)
     result = parity("run", "-v", "affine_f32")
     zig.zig.cache_clear()
     assert result.code == 3

@@ -6,11 +6,12 @@ import zipfile
 
 import pytest
 
-from parity.compilers import headers, toolchain
+from parity.compilers import headers, toolchain, zig
 from parity.compilers.clang import Clang
 from parity.compilers.headers import Wheel
 from parity.compilers.targets import target
 from parity.compilers.unit import Unit
+from parity.errors import MissingTool
 
 VERSION = "#define HIP_VERSION_MAJOR 9\n#define HIP_VERSION_MINOR 8\n#define HIP_VERSION_PATCH 7\n"
 CONTENT = {"big/include/hip/hip_version.h": VERSION, "big/include/hip/sub/a.h": "// a", "big/library.so": "much"}
@@ -104,3 +105,46 @@ def test_files_of_wheel_are_extracted_once(index, tmp_path, monkeypatch):
     index.unlink()
     assert headers.optional_files(wheel) == headers.cached_files(wheel) == folder
     headers.optional_files.cache_clear()
+
+
+@pytest.fixture
+def no_compiler(index, monkeypatch):
+    """Replace the compiler's wheel by one with a script, in an environment and a cache without a compiler."""
+    folder = index.parent
+    names = ("METADATA", "WHEEL", "RECORD")
+    with zipfile.ZipFile(index) as archive:
+        dist = {name: archive.read(f"big-1.0.dist-info/{name}").decode().replace("big", "zigs") for name in names}
+    file = folder / "zigs-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as archive:
+        program = zipfile.ZipInfo("zigs/zig")
+        program.external_attr = 0o100755 << 16
+        archive.writestr(program, '#!/bin/sh\necho "clang version 22, $*"\n')
+        archive.writestr("zigs/lib/mingw.h", "")
+        for name, text in dist.items():
+            archive.writestr(f"zigs-1.0.dist-info/{name}", text)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    wheel = Wheel("zigs", "1.0", digest, 1, "3.12", {"zigs/zig": "zig"}, "clang")
+    monkeypatch.setattr(zig, "COMPILER", wheel)
+    monkeypatch.setattr(zig, "package_folders", lambda name: ())
+    caches = (zig.zig, zig.version, headers.optional_files)
+    for each in caches:
+        each.cache_clear()
+    yield file
+    for each in caches:
+        each.cache_clear()
+
+
+def test_compiler_is_extracted_when_first_used(no_compiler):
+    zig.check_obtainable()
+    assert zig.present() is None
+    assert zig.version() == "clang version 22, clang --version"
+    assert zig.present() == zig.zig() and {path.name for path in zig.zig().parent.iterdir()} == {"SHA256SUMS", "zig"}
+
+
+def test_compiler_without_pip_and_package_is_missing(no_compiler, monkeypatch):
+    monkeypatch.setattr(zig, "can_download", lambda wheel: False)
+    with pytest.raises(MissingTool, match="ziglang"):
+        zig.check_obtainable()
+    no_compiler.unlink()
+    with pytest.raises(MissingTool, match="ziglang"):
+        zig.zig()
