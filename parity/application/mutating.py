@@ -103,8 +103,13 @@ class _Observations:
 
 
 def stored_recall(run: Run) -> tuple[Recall | None, list[str]]:
-    """Return the recall stored in the project of a run, and a warning if the file is invalid."""
+    """Return the recall stored in the project of a run, and a warning if the file is invalid.
+
+    Recall belongs to the kernels of the project. Other kernels have none, even if the project's cases test them.
+    """
     path = find_recall_file(run.suite.cases.absolute().parent)
+    if path and not run.suite.kernels.resolve().is_relative_to(run.suite.cases.resolve().parent):
+        return None, []
     try:
         return (read_recall(path), []) if path else (None, [])
     except UsageError as error:

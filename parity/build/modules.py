@@ -7,6 +7,7 @@ code that does not compile here. Code objects that are given instead of a source
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -74,6 +75,8 @@ def build(
     vendors = {vendor for (_, vendor), source in compiled.items() if not source.prebuilt}
     fingerprints = {each: fingerprint(each) for each in chosen if each.vendor in vendors}
 
+    interrupted = threading.Event()
+
     def build_one(task: tuple[str, Target]) -> Built:
         module, to = task
         source = sources[module, to.vendor]
@@ -85,7 +88,7 @@ def build(
             built = read_code_object(source, to, store)
         else:
             built = build_source(source, Job(to, fingerprints[to], store, Attempts(module, to.name, progress.retrying)))
-        if progress.done:
+        if progress.done and not interrupted.is_set():  # a killed compiler is not a result
             progress.done(built)
         return built
 
@@ -93,6 +96,7 @@ def build(
     try:
         return list(pool.map(build_one, [(module, each) for module in paths for each in chosen]))
     except KeyboardInterrupt:
+        interrupted.set()
         with subprocesses.killed():
             pool.shutdown(cancel_futures=True)
         raise

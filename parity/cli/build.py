@@ -65,13 +65,34 @@ def main(arguments: argparse.Namespace) -> int:
     modules = _modules(project, arguments.modules)
     targets = [target(name).name for name in versions_of(dict.fromkeys(arguments.target or DEFAULT_TARGETS))]
     cuda = {} if arguments.target else _cuda_sides(modules)
-    with build_progress(len(modules) * len(targets) + len(cuda)) as done:
+    total, found = len(modules) * len(targets) + len(cuda), list[Built]()
+    with build_progress(total) as done:
+
+        def finished(one: Built) -> None:
+            found.append(one)
+            done(one)
+
         settings = BuildSettings(project.sides, kernels=_triton_kernels(project))
-        callbacks = BuildCallbacks(done, done.note)
+        callbacks = BuildCallbacks(finished, done.note)
         build_all = partial(build, project.kernels, jobs=arguments.jobs, settings=settings, progress=callbacks)
-        found = build_all(modules, targets) + build_all(cuda, [CUDA_TARGET])
+        stopped: KeyboardInterrupt | None = None
+        try:
+            found = build_all(modules, targets) + build_all(cuda, [CUDA_TARGET])
+        except KeyboardInterrupt as error:
+            stopped = error
     order = {module: place for place, module in enumerate(modules)}
     built = sorted(found, key=lambda one: order[one.module])
+    _print(arguments, built, project, modules)
+    if stopped:
+        errors().print(f"parity: {len(built)} of {total} builds are done; the same command continues")
+        raise stopped
+    return 1 if any(one.error for one in built if not (cuda and one.target == CUDA_TARGET)) else 0
+
+
+def _print(
+    arguments: argparse.Namespace, built: Sequence[Built], project: Project, modules: Mapping[str, Path]
+) -> None:
+    """Print the results of builds, and the compile errors to stderr."""
     if arguments.json:
         print_json([_as_dict(one) for one in built])
     else:
@@ -83,7 +104,6 @@ def main(arguments: argparse.Namespace) -> int:
             console.print(text, style=style)
     for text in _failures(built):
         errors().print(text, style="red")
-    return 1 if any(one.error for one in built if not (cuda and one.target == CUDA_TARGET)) else 0
 
 
 def _project(arguments: argparse.Namespace) -> Project:

@@ -59,6 +59,9 @@ if TYPE_CHECKING:
 KeptRecords = Callable[[Prepared], tuple[CaseRecord, ...]]
 """Returns the records of kernels that a run does not need to execute again."""
 
+_SLOWEST = 5
+"""Modules to name whose compilation takes longest."""
+
 
 def main(arguments: argparse.Namespace) -> int:
     return run_with(arguments, lambda run: run(partial(_kept, arguments)))
@@ -102,7 +105,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earli
     unwritten = try_write_reports(
         arguments.output, matrix, records, reproduction, run.suite, lambda: _history(arguments, results)
     )
-    line = _build_line(results.built) if results.built else ""
+    line = _build_line(results.built, slowest=not records) if results.built else ""
     mistakes, problems = run.known.mistakes, run.columns.problems
     if not run.suite.capture:
         mistakes = (*run.suite.problems, *mistakes)
@@ -199,8 +202,11 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
     return first_valid(found)
 
 
-def _build_line(built: Sequence[Built]) -> str:
-    """Describe the build; empty if everything came from the cache without complaints."""
+def _build_line(built: Sequence[Built], *, slowest: bool) -> str:
+    """Describe the build, on request with the ``slowest`` modules.
+
+    Empty if everything came from the cache without complaints.
+    """
     fresh = [b for b in built if not b.cached and not b.error]
     failed = sum(bool(b.error) for b in built)
     unmapped = sum(len(b.changes.unmapped) for b in built)
@@ -211,4 +217,11 @@ def _build_line(built: Sequence[Built]) -> str:
     parts += [f"{len(fresh)} compiled, {len(built) - len(fresh) - failed} from the cache"] if fresh or failed else []
     parts += [f"{failed} with errors"] if failed else []
     parts += [f"{unmapped} identifiers that hipify could not map (parity build lists them)"] if unmapped else []
+    if slowest and (compiled := [each for each in built if not each.cached]):
+        seconds = dict.fromkeys((each.module for each in compiled), 0.0)
+        for each in compiled:
+            seconds[each.module] += each.seconds
+        longest = sorted(seconds.items(), key=lambda one: -one[1])[:_SLOWEST]
+        named = ", ".join(f"{module} {time:.0f} s" for module, time in longest)
+        parts.append(f"{sum(seconds.values()):.0f} s of compilation: {named}")
     return "; ".join(parts)

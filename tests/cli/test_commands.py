@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 import parity as package
+from parity.build.result import Built
+from parity.cli import build as build_command
+from parity.cli.run import _build_line
 from parity.cli.shared.terminal import print_json
 from parity.platform.installation import install_command
 from parity.runners import Probe
@@ -320,3 +323,31 @@ def test_color_option_decides_about_escape_codes(color, coloured, tmp_path):
     environment = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR")}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
     assert ("\x1b[" in done.stdout + done.stderr) == coloured
+
+
+@pytest.mark.parametrize("json_output", [False, True], ids=["table", "json"])
+def test_build_interrupted_prints_finished_builds(parity, tmp_path, monkeypatch, json_output):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.cu").write_text(f'extern "C" __global__ void {name}(float *x) {{ *x = 1; }}\n')
+    complete = build_command.build
+
+    def interrupted(folder, modules, targets, **options):
+        complete(folder, {"one": modules["one"]}, targets, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build_command, "build", interrupted)
+    arguments = ("build", "--kernels", tmp_path, "--target", "gfx1100", *(["--json"] if json_output else []))
+    result = parity(*arguments)
+    assert result.code == 130
+    assert "1 of 2 builds are done" in result.err
+    assert "one" in result.out and "gfx1100" in result.out and "two" not in result.out
+
+
+@pytest.mark.parametrize(("slowest", "shown"), [(True, "9 s of compilation: b 5 s, a 4 s"), (False, "2 modules built")])
+def test_build_line_without_cases_names_the_slowest_modules(slowest, shown):
+    built = [
+        Built(module, target, seconds) for module, target, seconds in (("a", "x", 3), ("b", "x", 5), ("a", "y", 1))
+    ]
+    line = _build_line(built, slowest=slowest)
+    assert shown in line
+    assert ("of compilation" in line) is slowest

@@ -48,6 +48,7 @@ def test_run_shows_recall_of_project(parity, folder, tmp_path, kernels):
     assert "recall:" not in parity(*run).out
     shutil.copy(folder / "recall.json", tmp_path)
     assert " faults that were planted in these kernels on gfx1100 were caught" in parity(*run).out
+    assert "faults that were planted" not in parity(*run[:-4], "--kernels", "kernels", "--cases", cases).out
     (tmp_path / "recall.json").write_text("{")
     result = parity(*run)
     assert result.code == 0 and "recall is not shown" in result.err
