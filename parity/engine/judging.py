@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from parity.build.loaded_modules import MissingKernel
 from parity.compare.comparison import check_unmodified, compare
 from parity.compare.ulps import format_value
 from parity.compare.verdict import Status, Verdict
@@ -19,7 +18,7 @@ from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, p
 from parity.engine.nondeterminism import judge_reordered
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, describe_os_error
 from parity.model.case import Case
-from parity.model.code_object import CodeObject
+from parity.model.code_object import CodeObject, MissingKernel
 from parity.model.coverage import Reached
 from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import Fault, Outcome

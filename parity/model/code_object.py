@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from parity.errors import UsageError
+from parity.errors import UsageError, nearest
 from parity.platform.cache import digest
 from parity.platform.serialization import checked
 
@@ -31,6 +31,10 @@ _SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
 _ENTRY = re.compile(r"^(?:([\w$.]+):[^\n;]*; @|(?:\.\w+ )*\.entry ([\w$]+)\()", re.MULTILINE)
 """Matches the start of a function in AMD assembly, or of a kernel in PTX."""
 _INSTRUCTION = re.compile(r"^\t(?:@!?%\w+\s+)?([a-z]\w*)", re.MULTILINE)
+
+
+_SHOWN_KERNELS = 8
+"""Kernels that the message about a missing one lists."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,16 @@ class CodeObject:
         """
         return name if name in self.kernels else self._called.get(plain(name), name)
 
+    def kernel(self, symbol: str) -> Kernel:
+        """Return a kernel.
+
+        Raises:
+            MissingKernel: the code object has no such kernel.
+        """
+        if symbol not in self.kernels:
+            raise MissingKernel(symbol, self)
+        return self.kernels[symbol]
+
     @functools.cached_property
     def _called(self) -> Mapping[str, str]:
         """The symbols of kernels with C++ linkage, by their unambiguous names in the source."""
@@ -166,6 +180,17 @@ class CodeObject:
                 if found.setdefault(name, symbol) != symbol:
                     several.add(name)
         return {name: symbol for name, symbol in found.items() if name not in several}
+
+
+class MissingKernel(UsageError):
+    """A code object does not have a kernel of this name."""
+
+    def __init__(self, name: str, code: CodeObject) -> None:
+        names = [source_name(symbol) for symbol in code.kernels]
+        hint = nearest(name, names) or f"; it has {', '.join(names[:_SHOWN_KERNELS]) or 'no kernels'}"
+        if reason := code.refused.get(unqualified(name)):
+            hint = f", which is left out: {reason}"
+        super().__init__(f"{code.module} has no {name}{hint}")
 
 
 @functools.cache

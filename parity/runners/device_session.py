@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from parity.build.loaded_modules import MissingKernel
 from parity.emulator.approximate import ApproximateResults
 from parity.emulator.device import Device
 from parity.emulator.faults import KernelFault, UnknownInstruction, UnsupportedFeature, source_location
 from parity.emulator.instruction import Instruction
 from parity.emulator.launch_options import REGISTER_FILL
 from parity.errors import ParityError, ResourceExhausted
-from parity.model.code_object import CodeObject, source_name
+from parity.model.code_object import CodeObject, MissingKernel, source_name
 from parity.model.coverage import Point
 from parity.model.launch import Buffer, Fault, Launch, Outcome
 from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor
@@ -49,7 +48,6 @@ class DeviceSession:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._executor = LaunchExecutor(device)
-        self.modules = self._executor.modules
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
         """Translate and compile kernels. ``execute`` reports a kernel that cannot be translated."""

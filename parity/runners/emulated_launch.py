@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from parity.build.loaded_modules import LoadedModules
 from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.approximate import ApproximateResults
 from parity.emulator.device import Device
@@ -80,7 +79,6 @@ class LaunchExecutor:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.modules = LoadedModules(lambda code: code.kernels, lambda kernels, name: kernels[name])
         self.changed_variables: tuple[str, ...] = ()
         self._allocations: dict[str, Allocation] = {}
         self.places: dict[str, np.ndarray[Any, Any]] = {}
@@ -106,7 +104,7 @@ class LaunchExecutor:
             device.restore(code)
         self._allocations.clear()
         for each in launch.sequence:
-            if problem := argument_mismatch(self.modules.function(code, each.kernel), each):
+            if problem := argument_mismatch(code.kernel(each.kernel), each):
                 raise UsageError(f"{problem}; the op declares {each}")
         self._write_buffers(request.buffers, protect_inputs)
         for name, contents in launch.constants.items():
@@ -163,7 +161,7 @@ class LaunchExecutor:
     def take_reached(self, request: EmulatedLaunch) -> Reached | None:
         """The code that the kernels of a launch reached since the last call; None if nothing was noted."""
         kernels = dict.fromkeys(each.kernel for each in request.launch.sequence)
-        found = concatenate_coverage(self.device.take_reached(request.code, kernel) for kernel in kernels)
+        found = concatenate_coverage([self.device.take_reached(request.code, kernel) for kernel in kernels])
         return found if found and found.blocks else None
 
     def discard(self, request: EmulatedLaunch) -> None:

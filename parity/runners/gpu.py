@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from parity.build.loaded_modules import LoadedModules, MissingKernel
 from parity.errors import ParityError, UsageError
-from parity.model.code_object import CodeObject, mangled
+from parity.model.code_object import CodeObject, MissingKernel, mangled
 from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes
 from parity.runners.base import argument_mismatch
 from parity.runners.redzone import RED_BYTES, Arena, Bytes
@@ -104,7 +103,7 @@ class GpuDevice:
         self._red_bytes = RED_BYTES if checked else 0
         self._errors: tuple[type[Exception], ...] = (*driver.errors, MemoryError, ParityError)
         self._stopwatch: Stopwatch | None = None
-        self.modules: LoadedModules[Any, Any] = LoadedModules(self._load, driver.find)
+        self._modules: dict[str, Any] = {}
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Run one launch and wait for it. Device errors and changed red zones are faults of the outcome."""
@@ -177,22 +176,26 @@ class GpuDevice:
         self.driver.copy(copy, memory, size)
         return copy
 
-    def _load(self, code: CodeObject) -> Any:
-        if code.binary is None:
-            raise UsageError(f"module {code.module!r} for {code.target} has no code object file; build it again")
-        return self.driver.load(code)
+    def _module(self, code: CodeObject) -> Any:
+        """Return the loaded code object. The first call loads it."""
+        if code.digest not in self._modules:
+            if code.binary is None:
+                raise UsageError(f"module {code.module!r} for {code.target} has no code object file; build it again")
+            self._modules[code.digest] = self.driver.load(code)
+        return self._modules[code.digest]
 
     def _functions(self, code: CodeObject, launch: Launch) -> list[Any]:
         found = []
         for each in launch.sequence:
-            found.append(self.modules.function(code, each.kernel))
-            if problem := argument_mismatch(code.kernels[each.kernel], each):
+            kernel = code.kernel(each.kernel)
+            found.append(self.driver.find(self._module(code), each.kernel))
+            if problem := argument_mismatch(kernel, each):
                 raise UsageError(f"{problem}; the op declares {each}")
         return found
 
     def _fill_variables(self, code: CodeObject, launch: Launch) -> None:
         for name, contents in launch.constants.items():
-            memory = self._symbol(self.modules.handle(code), name)
+            memory = self._symbol(self._module(code), name)
             self.driver.upload(memory, np.ascontiguousarray(contents).view(np.uint8))
 
     def _symbol(self, module: Any, name: str) -> Any:

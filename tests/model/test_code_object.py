@@ -9,7 +9,7 @@ from parity.compilers.clang import Clang
 from parity.compilers.targets import target
 from parity.compilers.unit import Unit
 from parity.errors import UsageError
-from parity.model.code_object import Argument, parse, spelled
+from parity.model.code_object import Argument, CodeObject, Kernel, MissingKernel, parse, spelled
 
 SOURCE = """
 extern "C" __attribute__((global)) void axpy(unsigned long n, _Float16 a, const _Float16* x, double* y) {
@@ -162,3 +162,14 @@ amdhsa.target: amdgcn-amd-amdhsa--gfx1100
 ...
 \t.end_amdgpu_metadata
 """
+
+
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [(("uexp_f32", "ulog_f32"), "unary has no uexp_f16; did you mean uexp_f32"), ((), "it has no kernels")],
+    ids=["similar", "none"],
+)
+def test_missing_kernel_names_existing_kernels(kernels, message):
+    known = {name: Kernel(name, (), 0, 1, 1, 0, 0, 32) for name in kernels}
+    with pytest.raises(MissingKernel, match=message):
+        CodeObject("unary", "gfx1100", "", known, "digest").kernel("uexp_f16")

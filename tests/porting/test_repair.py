@@ -5,9 +5,9 @@ import pytest
 from execution import program
 from kernels_built import has, names
 
-from parity.build.loaded_modules import MissingKernel
 from parity.build.modules import build
 from parity.emulator.faults import FailedAssertion
+from parity.model.code_object import MissingKernel
 
 
 def test_repair_device_function_keeps_error(built):

@@ -38,15 +38,6 @@ def test_execute_computes_and_keeps_inputs(suite, session, code):
     assert after.buffers["x"].tobytes() == call.buffers["x"].data.tobytes()
 
 
-def test_module_is_loaded_once_for_many_launches(suite, code):
-    fresh = runner("emulated").open("gfx1100")
-    for text in ("unary.neg[f32](x=3~normal@0)", "unary.neg[f32](x=4~normal@0)", "unary.abs[f32](x=3~normal@0)"):
-        outcome(suite, fresh, code, text)
-    assert (fresh.modules.loads, fresh.modules.lookups) == (1, 3)
-    outcome(suite, fresh, code, "fill.fill[f32](out=3 value=1.0)")
-    assert (fresh.modules.loads, fresh.modules.lookups) == (2, 4)
-
-
 def test_missing_kernel_is_fault_with_nearest_names(suite, session, code):
     fault = outcome(suite, session, code, "unary.neg[f32](x=3~normal@0)", kernel="uneg_f33")[1].fault
     assert fault.kind == "missing kernel"
