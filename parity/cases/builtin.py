@@ -85,7 +85,6 @@ class EdgeTemplate:
 EDGE_TEMPLATES = read_rows(Path(__file__).with_name("edge_templates.csv"), EdgeTemplate)
 SPARSE_LAYOUT, SPARSE_LAUNCH = "92681x92681x2:1,1,1", "launch=67108864x32"
 """More than 2^33 elements in little memory, for launches of which only a sample of the blocks runs."""
-SPARSE_ELEMENTS = 2**33
 SPARSE_THREADS = "threads=32"
 """Threads per block of a kernel with a block per row. With more, the launch would have too many threads."""
 MAX_SPARSE_INPUT, MOST_ROW_SHAPES, FEW_ROWS = 9 * 2**20, 8, 5
@@ -136,8 +135,10 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
         case = of and _with_data(op, of, edge)
         if case and case != base and case not in drawn and not find_mismatch(op, view_case(op, case)):
             found.append((edge.title, case))
-    if launches != "host" and (sparse := sparse_case(op, base) or sparse_rows(op, drawn)):
-        found.append(("more than 2^33 elements, of which a sample is computed", sparse))
+    if launches != "host":
+        sparse = sparse_case(op, base)
+        large = [sparse] if sparse else sparse_rows(op, drawn)
+        found += (("more than 2^33 elements, of which a sample is computed", each) for each in large)
     case = replace(base, launch=MANY_BLOCKS, threads=None)
     if launches != "host" and op.grid_stride and not op.then and not strided and case not in drawn:
         found.append(("many blocks of one thread", case))
@@ -157,16 +158,24 @@ def sparse_case(op: Declaration, base: Case) -> Case | None:
         return None
 
 
-def sparse_rows(op: Declaration, drawn: Sequence[Case]) -> Case | None:
-    """Return a case with more than 2^33 elements whose rows are independent; None if no drawn case leads to one.
+def sparse_rows(op: Declaration, drawn: Sequence[Case]) -> list[Case]:
+    """Return cases with more than 2^33 elements whose rows are independent: with the longest rows, and with short rows.
 
-    The rows of an input overlap, so that it fits into memory.
+    The indices of short rows have more than 32 bits themselves. The rows of an input overlap, so that it fits into
+    memory. Returns no case if no drawn case leads to one.
     """
-    found = ((_row_size(op, case), case) for case in drawn)
-    for size, base in sorted(found, key=lambda each: each[0], reverse=True)[:MOST_ROW_SHAPES]:
+    sized = sorted(((_row_size(op, case), case) for case in drawn), key=lambda each: each[0])
+    short = [(size, case) for size, case in sized if size > 1]
+    found = (_with_sparse_rows(op, sized[::-1], 2), _with_sparse_rows(op, short, 4))
+    return [case for case in dict.fromkeys(found) if case]
+
+
+def _with_sparse_rows(op: Declaration, sized: Sequence[tuple[int, Case]], multiple: int) -> Case | None:
+    """Return a case with the rows of the first suitable case, and ``multiple`` times 2^32 elements."""
+    for size, base in sized[:MOST_ROW_SHAPES]:
         if not size:
             break
-        count, axes = SPARSE_ELEMENTS // size + 1, row_axes(op, base) or {}
+        count, axes = multiple * 2**32 // size + 1, row_axes(op, base) or {}
         step = int(count <= MAX_SPARSE_INPUT - size)  # otherwise, all rows are equal
         try:
             case = _with_usual_data(op, with_rows(base, axes, count, {n: step for n, axis in axes.items() if not axis}))

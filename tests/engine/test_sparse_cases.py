@@ -118,24 +118,25 @@ def row_op(reference=neg, *, shapes="x: n l; out: n l", **more):
 )
 def test_op_with_independent_rows_has_sparse_case(op, expected):
     base = op.parse("m.m[f32](x=2x7000~normal@0)") if "n n" not in op.shapes else op.parse("m.m[f32](x=7x7~normal@0)")
-    found = sparse_rows(op, [base])
-    assert (str(found or "") == expected) if expected is not None else found
+    found = [str(case) for case in sparse_rows(op, [base])]
+    assert found[:1] == [expected] * bool(expected) if expected is not None else found
 
 
 ROW_FAULTS = (
     ("conv1d_f32", "elementwise.cuh", "if ((index | dim) >> 32 == 0)", "if (true)"),
     ("fast_max_f32", "elementwise.cuh", "if ((index | dim) >> 32 == 0)", "if (true)"),
+    # Three divisions follow each other. Only short rows leave the last one more than 32 bits.
+    ("max_pool2d_f32", "tensors.cuh", "batch = quotient(plane, channels)", "batch = quotient(u32(plane), channels)"),
     ("is_u8_f32", "indexing.cu", "const size_t row = quotient(i, right)", "const size_t row = quotient(u32(i), right)"),
 )
 
 
 @pytest.mark.parametrize(("kernel", "file", "old", "new"), ROW_FAULTS)
 def test_fault_in_large_indices_of_rows_is_caught(suite, tmp_path, kernel, file, old, new):
-    (verdict,) = sparse_records(suite, tmp_path, (file, old, new), kernel=kernel)
-    assert verdict.failed
+    assert any(verdict.failed for verdict in sparse_records(suite, tmp_path, (file, old, new), kernel=kernel))
 
 
 @pytest.mark.parametrize("kernel", ["conv1d_f32", "fast_max_f32", "is_u8_f32"])
 def test_sampled_rows_of_correct_kernel_pass(suite, tmp_path, kernel):
-    (verdict,) = sparse_records(suite, tmp_path, kernel=kernel)
-    assert verdict.passed and verdict.total >= 128
+    verdicts = sparse_records(suite, tmp_path, kernel=kernel)
+    assert verdicts and all(verdict.passed and verdict.total >= 128 for verdict in verdicts)
