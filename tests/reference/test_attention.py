@@ -88,3 +88,11 @@ def test_attention_without_keys_is_zero():
     expected = reference.attention(q, k, v, 0.125, False, 64)
     passes(expected, np.zeros_like(q))
     fails(expected, np.full_like(q, np.nan), "nan")
+
+
+def test_truncated_result_of_equal_weights_fails():
+    """Equal weights are 1 before the division, so only the result rounds to bf16."""
+    given = drawn(dtype("bf16"))
+    exact = device(*(each.astype(np.float32) for each in given), np.float32(0))
+    truncated = (exact.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32).astype(given[0].dtype)
+    fails(reference.attention(*given, 0.0, False, 64), truncated)
