@@ -25,7 +25,7 @@ from parity.hip.hipcc import OWN
 from parity.porting import HIP_ON_CUDA, Instantiation, StagedCuda, compile_as_cuda, found_in, included, instantiations
 from parity.suite.loading import Suite
 
-NO_SOURCE = "module {!r} is a code object without a source"
+NO_SOURCE = "module {!r} has no CUDA or HIP source: it is a code object without a source, or a Triton function"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def hip_sources(suite: Suite, built: Built) -> Sources:
     """Return the source of a built module's AMD side, below ``hip``.
 
     Raises:
-        UsageError: The module is a code object without a source.
+        UsageError: The module is a code object without a source, or a Triton function.
     """
     with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as scratch:
         staged = stage(suite, built.module, built.target, Path(scratch).resolve())
@@ -67,7 +67,7 @@ def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
     """Return the source of a built module's CUDA side, below ``cuda``. ``kernels`` are the launched kernels.
 
     Raises:
-        UsageError: The module is a code object without a source.
+        UsageError: The module is a code object without a source, or a Triton function.
     """
     source = source_as_built(suite, built.module, built.target)
     if source is None:
