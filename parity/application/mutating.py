@@ -11,10 +11,10 @@ from pathlib import Path
 from parity.application.run import Prepared, Run
 from parity.engine.calls import Progress, quiet
 from parity.engine.journal import Journal
-from parity.errors import NotAvailable, UsageError
+from parity.errors import NotAvailable
 from parity.mutation.campaign import CampaignSettings, mutate
 from parity.mutation.mutant import MutantResult, UnmutatedResult
-from parity.mutation.recall import Recall, compute_recall, find_recall_file, read_recall
+from parity.mutation.recall import Recall, compute_recall
 from parity.mutation.trial import MutatedKernel
 from parity.platform.cache import digest
 from parity.platform.files import find_below
@@ -100,20 +100,6 @@ class _Observations:
         if left := result.drawn - result.cases:
             head = f"{kernel.op} on {kernel.column.target}: {left} of {result.drawn} cases are left out"
             self.problems.setdefault(f"{head}, because {entry.kernel} does not pass them without a fault")
-
-
-def stored_recall(run: Run) -> tuple[Recall | None, list[str]]:
-    """Return the recall stored in the project of a run, and a warning if the file is invalid.
-
-    Recall belongs to the kernels of the project. Other kernels have none, even if the project's cases test them.
-    """
-    path = find_recall_file(run.suite.cases.absolute().parent)
-    if path and not run.suite.kernels.resolve().is_relative_to(run.suite.cases.resolve().parent):
-        return None, []
-    try:
-        return (read_recall(path), []) if path else (None, [])
-    except UsageError as error:
-        return None, [f"recall is not shown: {error}"]
 
 
 def _kernels(prepared: Prepared) -> Iterator[MutatedKernel]:

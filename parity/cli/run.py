@@ -27,9 +27,9 @@ from parity.application.columns import default_runners, select_columns
 from parity.application.loaded_run import written_at
 from parity.application.measuring import first_valid, recorded_measurements
 from parity.application.merging import PART, write_shard_file
-from parity.application.mutating import stored_recall
 from parity.application.resuming import resumable_records
 from parity.application.run import Prepared, Results, Run, Settings
+from parity.application.stored_recall import stored_recall
 from parity.application.stored_results import RECORD
 from parity.build.result import Built
 from parity.cli.shared.inputs import EarlierRun, apply_shard, connect_cluster, select, select_failed

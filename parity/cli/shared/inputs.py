@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from parity.application.loaded_run import LoadedRun
 from parity.application.merging import measured_costs
 from parity.application.run import Run
-from parity.captures.suite import captured_suite, select_launches
 from parity.cli.shared.terminal import run_progress, warn
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.engine.case_records import CaseRecord
@@ -60,11 +59,17 @@ def select(arguments: argparse.Namespace) -> tuple[Suite, Selection]:
         dtype(name)
     suite = load_suite(arguments)
     selection = suite.select(arguments.selectors, arguments.dtype)
-    return suite, select_launches(suite, selection) if suite.capture else selection
+    if not suite.capture:
+        return suite, selection
+    from parity.captures.suite import select_launches  # imports what infers declarations
+
+    return suite, select_launches(suite, selection)
 
 
 def _captured_suite(path: Path, arguments: argparse.Namespace) -> Suite:
     """Return the suite of a capture, for the targets that the options name."""
+    from parity.captures.suite import captured_suite
+
     project = find_project(
         None, arguments.kernels_dir, arguments.cases_dir, getattr(arguments, "known_issues", None), arguments.hip_dir
     )
