@@ -6,6 +6,7 @@ the compiler silently drops bits that it has no name for, such as register halve
 
 from __future__ import annotations
 
+import bisect
 import functools
 import io
 import itertools
@@ -33,6 +34,8 @@ _NO_OFFSET = re.compile(r"^(s_(?:buffer_)?load.*, )null$")  # output of LLVM 15
 _ENCODING = re.compile(r"encoding: \[([^\]]*)\]")
 _REFUSED = re.compile(r"^<stdin>:(\d+):\d+: error:", re.MULTILINE)
 _TARGET = re.compile(r"^amdhsa\.target: .*--(\w+).*$", re.MULTILINE)
+_KERNELS = re.compile(r"^amdhsa\.kernels: *\n((?: .*\n|-.*\n)*)", re.MULTILINE)
+"""Matches the kernels in a note of metadata; group 1 is the list without its key."""
 _VERSION = re.compile(r"LLVM version (\d+)")
 # Instructions that add the halves of a distance to the instruction counter: s_add_co_* since generation 12.
 _LOW, _HIGH = ("s_add_u32", "s_add_co_u32"), ("s_addc_u32", "s_add_co_ci_u32")
@@ -156,9 +159,14 @@ def _listing(elf: Any, path: Path, name: str, tools: Disassembler) -> Iterator[s
     metadata, where = _metadata(path, name, tools)
     tables = [elf.get_section_by_name(table) for table in (".dynsym", ".symtab")]
     symbols = {s.name: s for table in tables if table for s in table.iter_symbols()}
-    functions = {name: s for name, s in symbols.items() if s["st_info"]["type"] == "STT_FUNC" and s["st_size"]}
+    functions = {
+        name: s
+        for name, s in symbols.items()
+        if s["st_info"]["type"] == "STT_FUNC" and (s["st_size"] or f"{name}.kd" in symbols)
+    }
     names = {s["st_value"]: name for name, s in functions.items()}
     lines = _disassembled(path, name, where, tools)
+    addresses = [line.address for line in lines]
     pointers = dict(_pointers(elf, name))
     referred = _referred(lines, names, elf) | {to: names.get(to, f".Ldata_{to:x}") for to in pointers.values()}
     variables = {s["st_value"]: s for s in symbols.values() if _is_variable(s, symbols)}
@@ -166,7 +174,8 @@ def _listing(elf: Any, path: Path, name: str, tools: Disassembler) -> Iterator[s
     yield f'\t.amdgcn_target "amdgcn-amd-amdhsa--{where}"'
     for i, (symbol, at) in enumerate((n, s) for n, s in functions.items() if names[s["st_value"]] == n):
         start = at["st_value"]
-        body = [line for line in lines if start <= line.address < start + at["st_size"]]
+        end = start + at["st_size"] if at["st_size"] else _end(start, functions.values(), elf)
+        body = lines[bisect.bisect_left(addresses, start) : bisect.bisect_left(addresses, end)]
         if not body:
             raise UsageError(f"{name}: {tools} finds no instructions in {symbol}")
         yield from ("\t.text", f"\t.type\t{symbol},@function", f"{symbol}:", *_code(body, where, referred))
@@ -190,7 +199,7 @@ def _metadata(path: Path, name: str, tools: Disassembler) -> tuple[str, Target]:
     """Return the metadata, with the target's features removed, and the target."""
     notes = tools.run("llvm-readobj", "--notes", "--elf-output-style=GNU", path).stdout
     # LLVM marks names that YAML would read as booleans, such as y.
-    metadata = notes.partition("---\n")[2].partition("\n...")[0].replace(" !str ", " !!str ")
+    metadata = _merged([text.partition("\n...")[0] for text in notes.split("---\n")[1:]]).replace(" !str ", " !!str ")
     found = _TARGET.search(metadata)
     if not found:
         raise UsageError(
@@ -198,6 +207,20 @@ def _metadata(path: Path, name: str, tools: Disassembler) -> tuple[str, Target]:
             "compile again (-mcode-object-version=5)"
         )
     return _TARGET.sub(r"amdhsa.target: amdgcn-amd-amdhsa--\1", metadata), target(found[1])
+
+
+def _merged(notes: list[str]) -> str:
+    """Return the metadata of several notes as one. A linker of assembled files leaves a note for each."""
+    first, *others = notes or [""]
+    kernels = [match[1] for text in others if (match := _KERNELS.search(f"{text}\n"))]
+    return _KERNELS.sub(lambda match: "".join([match[0], *kernels]), f"{first}\n", count=1)
+
+
+def _end(start: int, functions: Iterable[Any], elf: Any) -> int:
+    """Return the end of hand-written assembly, whose size is 0: the next function, or the end of the section."""
+    later: list[int] = [s["st_value"] for s in functions if s["st_value"] > start]
+    sections: list[tuple[int, int]] = [(s["sh_addr"], s["sh_addr"] + s["sh_size"]) for s in elf.iter_sections()]
+    return min([*later, *(end for begin, end in sections if begin <= start < end)])
 
 
 def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> list[_DisassembledLine]:
@@ -249,6 +272,8 @@ def _same(code: bytes | None, line: _DisassembledLine) -> bool:
         return literal in range(-16, 65) and all(
             new == old or (old, new) == (0xFF, inline) for old, new in zip(line.code, code, strict=False)
         )
+    if line.text == "buffer_wbl2":  # clang sets bits of the cache policy that gfx90a ignores, llvm-mc does not
+        return code[2:] == line.code[2:] and code[0] == line.code[0] and code[1] == line.code[1] & 0x3F
     # v_cmpx always writes EXEC. Assemblers fill its unused result field differently.
     start = 1 if line.text.startswith("v_cmpx") and len(line.code) >= 8 else 0
     return code[start:] == line.code[start:]

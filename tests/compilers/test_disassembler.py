@@ -4,10 +4,13 @@ import re
 
 import numpy as np
 import pytest
+import yaml
 
 from parity.build.modules import build
 from parity.compilers import disassembler
-from parity.compilers.targets import DEFAULT_TARGETS
+from parity.compilers.clang import Clang
+from parity.compilers.targets import DEFAULT_TARGETS, target
+from parity.compilers.toolchain import wheels
 from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.amdgpu.listing import kernel_code
@@ -135,6 +138,25 @@ def test_unusable_code_object_is_an_error(given, binaries):
     for message, content in cases.items():
         (built,) = given({"module.hsaco": content}, ["gfx90a"])
         assert message in str(built.error), built
+
+
+def test_kernel_of_size_0_ends_at_the_next_function(compiled, tools, tmp_path):
+    binary = tmp_path / "module.hsaco"
+    listing = tmp_path / "module.s"
+    listing.write_text(re.sub(r"\t\.size\t(?:mixed|other), .*\n", "", compiled["gfx90a"].listing))
+    Clang(target("gfx90a"), wheels()).assemble(listing, binary)
+    sized, unsized = map(disassembler.disassembled_listing, (compiled["gfx90a"].binary, binary))
+    for kernel in ("mixed", "other"):
+        texts = [[each.text for each in kernel_code(each, kernel).instructions] for each in (sized, unsized)]
+        end = texts[0].index("s_endpgm") + 1  # padding and called functions follow
+        assert texts[1][:end] == texts[0][:end]
+
+
+def test_kernels_of_several_notes_are_merged():
+    note = "amdhsa.kernels:\n  - .name: {0}\n    .args: []\namdhsa.target: amdgcn-amd-amdhsa--gfx90a\n"
+    merged = yaml.safe_load(disassembler._merged([note.format(name) for name in "abc"]))
+    assert [kernel[".name"] for kernel in merged["amdhsa.kernels"]] == ["a", "b", "c"]
+    assert merged["amdhsa.target"] == "amdgcn-amd-amdhsa--gfx90a"
 
 
 def test_target_without_code_object_is_an_error(given, binaries):
