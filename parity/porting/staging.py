@@ -36,7 +36,15 @@ from parity.porting.redeclared_names import redeclarations
 from parity.porting.repair import repair
 from parity.porting.source_tree import encode
 from parity.porting.sources import Source
-from parity.porting.stubs import LIBRARY_NAMES, Choice, choose, forwarding_header, library_names, needed_for
+from parity.porting.stubs import (
+    HOST_LIBRARIES,
+    LIBRARY_NAMES,
+    Choice,
+    choose,
+    forwarding_header,
+    library_names,
+    needed_for,
+)
 from parity.porting.thread_coordinates import with_plain_coordinates
 from parity.porting.translation import Translation
 from parity.porting.translators import hipified
@@ -44,7 +52,8 @@ from parity.porting.vector_types import PLAIN, names_of_vectors, operators_of_hi
 
 _IMPLIED = "implied.h"
 """The header with declarations that absent headers would have provided."""
-_STUBS, _LIBRARIES = "stubs", "libraries"
+_STUBS, _HOST, _LIBRARIES = "stubs", "host", "libraries"
+"""Folders for stubs. Those in ``_HOST`` precede an installed ROCm's headers, with which other stubs would conflict."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,8 @@ class _HipStaging:
             staged_files.write(folder / staged_files.EMPTY / header, "")
         choice = choose(self._foreign_headers(), [each.name for each in host.stubbed])
         for header, stub in choice.stubs.items():
-            staged_files.write(folder / _STUBS / header, forwarding_header(stub))
+            place = _HOST if stub == HOST_LIBRARIES else _STUBS
+            staged_files.write(folder / place / header, forwarding_header(stub))
         if choice.stubs:
             staged_files.write(folder / _STUBS / LIBRARY_NAMES, library_names(each.text for each in self._hip.values()))
         lines = (*host.implied, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
@@ -158,6 +168,7 @@ class _HipStaging:
             (
                 *(folder / os.path.relpath(path, source.root) for path in source.folders),
                 *((folder / staged_files.EMPTY,) if host.empty_headers else ()),
+                *((folder / _HOST,) if HOST_LIBRARIES in choice.stubs.values() else ()),
             ),
             (
                 *(() if source.ported else (HIP_RUNTIME, *self._compat.headers)),

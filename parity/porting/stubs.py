@@ -6,8 +6,8 @@ Only ``choose`` makes this decision. Two tables are its rules:
 * ``libraries.csv`` has a row for each library: where to search for its real headers, and when to use the stub.
 
 The project's own include folders take precedence over both. An installed ROCm that compiles (``--toolchain rocm``)
-finds its own headers before any stub. On the CUDA side, the headers that nvcc finds take precedence, and ``cuda_stub``
-names the stubs of other headers.
+finds its own headers before the stubs, except those of libraries that only host code calls. On the CUDA side, the
+headers that nvcc finds take precedence, and ``cuda_stub`` names the stubs of other headers.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ POLICY = "PARITY_STUBS"
 
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
 
+
+HOST_LIBRARIES = "parity/libraries.h"
+"""The stub of AMD's libraries that only host code calls."""
 
 LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` generates."""

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from parity.build.modules import build
+from parity.compilers import clang_flags, toolchain
 from parity.platform.files import read_table
 from parity.porting.stubs import LIBRARIES, POLICY, TABLE, choose, libraries, library_of, stub_for
 
@@ -89,6 +90,26 @@ def test_build_with_unusable_real_headers_falls_back_to_stub(text, rocm, wheels,
     assert (one.error, one.translation.stubs, one.translation.libraries) == (None, ("rocwmma/rocwmma.hpp",), ())
     (finding,) = one.translation.stubbed
     assert finding.name == "rocWMMA" and "do not compile for gfx1100" in finding.advice
+
+
+def test_build_uses_stub_of_host_library_even_if_compiler_finds_real_one(wheels, tmp_path, cache, monkeypatch):
+    """An installed ROCm finds its own hipBLAS, whose types conflict with those that torch's stub declares."""
+    installed = tmp_path / "include" / "hipblas" / "hipblas.h"
+    installed.parent.mkdir(parents=True)
+    installed.write_text(
+        "#pragma once\ntypedef enum { HIPBLAS_OP_N = 111 } hipblasOperation_t;\ntypedef void* hipblasHandle_t;\n"
+    )
+    headers = clang_flags.header_options
+
+    def with_installed(target, flags, found):
+        return ("-isystem", installed.parents[1], *headers(target, flags, found))
+
+    monkeypatch.setattr(toolchain, "header_options", with_installed)
+    text = "#include <cublas_v2.h>\n#include <torch/extension.h>\n" + KERNEL.partition("\n")[2].replace(
+        "ANSWER", "1.0f"
+    )
+    one = built(tmp_path, text, cache)
+    assert one.error is None and "hipblas/hipblas.h" in one.translation.stubs
 
 
 def test_build_that_fails_with_both_reports_source_error(rocm, wheels, tmp_path, cache):
