@@ -116,6 +116,17 @@ class Clang:
         if result.returncode:
             raise CompileError(output.stem, self.target.name, result.stderr)
 
+    def check(self, unit: Unit) -> None:
+        """Parse a source and check its types, without making code.
+
+        Raises:
+            CompileError, MissingTool: as ``compile_listing``.
+        """
+        front = self.toolchain.front_command(self.target, unit, precompiled=False)
+        result = self.toolchain.run([*front, "-fsyntax-only", unit.main.name], unit.main.parent)
+        if result.returncode:
+            raise unit.error(self.target, result.stderr, result.returncode)
+
     def headers_missed(self, unit: Unit) -> tuple[str, ...]:
         """Return all headers that a file includes and that do not exist, see ``missing_headers``."""
         front = [*self.toolchain.front_command(self.target, unit, precompiled=False)]

@@ -31,6 +31,7 @@ from parity.porting.host_code import HostCode, LeftOut, RepairState
 from parity.porting.implicit_includes import implied_lines, pasted_names
 from parity.porting.includes import found_in, included, searched
 from parity.porting.kernel_templates import Instantiation
+from parity.porting.library_probe import library_error
 from parity.porting.linking import others_define
 from parity.porting.redeclared_names import redeclarations
 from parity.porting.repair import repair
@@ -107,7 +108,17 @@ class _HipStaging:
         wanted = () if host.left_out or host.instantiated else tuple(_instantiated(self._source))
         twice = () if self._source.ported else tuple(_declared_twice(self._source, self._hip))
         left_out = (*host.left_out, *(each for each in twice if each not in host.left_out))
-        return replace(host, left_out=left_out, instantiated=(*host.instantiated, *wanted))
+        broken = tuple(self._broken_libraries(host))
+        stubbed = (*host.stubbed, *broken)
+        return replace(host, left_out=left_out, instantiated=(*host.instantiated, *wanted), stubbed=stubbed)
+
+    def _broken_libraries(self, host: HostCode) -> Iterator[Finding]:
+        """Yield the real libraries whose main header does not compile on its own."""
+        source = self._source
+        for library in choose(self._foreign_headers(), [each.name for each in host.stubbed]).real:
+            if error := library_error(library, self._clang):
+                reason = f"its headers do not compile for {self._clang.target}: {error}"
+                yield Finding(library.name, source.name(source.path), 1, 1, reason)
 
     def repair(self, state: RepairState, initial: HostCode, staged: Staged, error: CompileError) -> None:
         """Leave out more code so that an error may disappear.

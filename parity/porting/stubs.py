@@ -6,8 +6,8 @@ Only ``choose`` makes this decision. Two tables are its rules:
 * ``libraries.csv`` has a row for each library: where to search for its real headers, and when to use the stub.
 
 The project's own include folders take precedence over both. An installed ROCm that compiles (``--toolchain rocm``)
-finds its own headers before the stubs, except those of libraries that only host code calls. On the CUDA side, the
-headers that nvcc finds take precedence, and ``cuda_stub`` names the stubs of other headers.
+finds its own headers before the stubs, but after the stubs of libraries that only host code calls. On the CUDA side,
+the headers that nvcc finds take precedence, and ``cuda_stub`` names the stubs of other headers.
 """
 
 from __future__ import annotations
@@ -164,10 +164,16 @@ def real_libraries(headers: Iterable[str]) -> Iterator[str]:
     """Generate a cache key for the real libraries that sources which include these headers may be built with."""
     mapped = header_rules()
     headers = tuple(headers)
-    for library, path in choose((*headers, *(mapped[name].hip for name in headers if name in mapped))).real.items():
-        yield from ("library", library.name, *map(str, path))
-        found = (_find(name, path) for name in (library.header, *library.folders))
-        yield from (str(each.stat().st_mtime_ns) for each in found if each)
+    for library in choose((*headers, *(mapped[name].hip for name in headers if name in mapped))).real:
+        yield from ("library", *library_stamp(library))
+
+
+def library_stamp(library: Library) -> Iterator[str]:
+    """Generate a cache key for the real headers of a library."""
+    path = library.search_path()
+    yield from (library.name, *map(str, path))
+    found = (_find(name, path) for name in (library.header, *library.folders))
+    yield from (str(each.stat().st_mtime_ns) for each in found if each)
 
 
 def libraries() -> tuple[Library, ...]:

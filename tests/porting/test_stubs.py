@@ -5,7 +5,9 @@ import os
 import pytest
 
 from parity.build.modules import build
+from parity.build.settings import BuildCallbacks
 from parity.compilers import clang_flags, toolchain
+from parity.compilers.clang import Clang
 from parity.platform.files import read_table
 from parity.porting.stubs import LIBRARIES, POLICY, TABLE, choose, libraries, library_of, stub_for
 
@@ -110,6 +112,21 @@ def test_build_uses_stub_of_host_library_even_if_compiler_finds_real_one(wheels,
     )
     one = built(tmp_path, text, cache)
     assert one.error is None and "hipblas/hipblas.h" in one.translation.stubs
+
+
+def test_broken_library_is_found_with_one_compilation_and_remembered(rocm, wheels, tmp_path, cache, monkeypatch):
+    rocm.write_text('#pragma once\n#include "internal/missing.hpp"\n')
+    checks, check = [], Clang.check
+    monkeypatch.setattr(Clang, "check", lambda self, unit: checks.append(unit) or check(self, unit))
+    retried = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "m.cu").write_text(KERNEL.replace("ANSWER", f"{len(name)}.0f /* {name} */"))
+        callbacks = BuildCallbacks(retrying=retried.append)
+        (one,) = build(tmp_path / name, targets=["gfx1100"], cache=cache, progress=callbacks)
+        (finding,) = one.translation.stubbed
+        assert one.error is None and "'internal/missing.hpp' file not found" in finding.advice
+    assert len(checks) == 1 and not retried
 
 
 def test_build_that_fails_with_both_reports_source_error(rocm, wheels, tmp_path, cache):
