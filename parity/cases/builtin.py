@@ -85,6 +85,8 @@ class EdgeTemplate:
 EDGE_TEMPLATES = read_rows(Path(__file__).with_name("edge_templates.csv"), EdgeTemplate)
 SPARSE_LAYOUT, SPARSE_LAUNCH = "92681x92681x2:1,1,1", "launch=67108864x32"
 """More than 2^33 elements in little memory, for launches of which only a sample of the blocks runs."""
+MOST_SPARSE = 2**34
+"""Most elements of a case: an emulated GPU has address space for so many elements of 8 bytes."""
 SPARSE_THREADS = "threads=32"
 """Threads per block of a kernel with a block per row. With more, the launch would have too many threads."""
 MAX_SPARSE_INPUT, MOST_ROW_SHAPES, FEW_ROWS = 9 * 2**20, 8, 5
@@ -175,7 +177,7 @@ def _with_sparse_rows(op: Declaration, sized: Sequence[tuple[int, Case]], multip
     for size, base in sized[:MOST_ROW_SHAPES]:
         if not size:
             break
-        count, axes = multiple * 2**32 // size + 1, row_axes(op, base) or {}
+        count, axes = min(multiple * 2**32 // size + 1, MOST_SPARSE // size), row_axes(op, base) or {}
         step = int(count <= MAX_SPARSE_INPUT - size)  # otherwise, all rows are equal
         try:
             case = _with_usual_data(op, with_rows(base, axes, count, {n: step for n, axis in axes.items() if not axis}))
