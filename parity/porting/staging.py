@@ -44,6 +44,7 @@ from parity.porting.stubs import (
     choose,
     forwarding_header,
     library_names,
+    library_of,
     needed_for,
 )
 from parity.porting.thread_coordinates import with_plain_coordinates
@@ -54,7 +55,7 @@ from parity.porting.vector_types import PLAIN, names_of_vectors, operators_of_hi
 _IMPLIED = "implied.h"
 """The header with declarations that absent headers would have provided."""
 _STUBS, _HOST, _LIBRARIES = "stubs", "host", "libraries"
-"""Folders for stubs. Those in ``_HOST`` precede an installed ROCm's headers, with which other stubs would conflict."""
+"""Folders for stubs. Those in ``_HOST`` precede an installed ROCm's headers, which are broken or conflict."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +163,10 @@ class _HipStaging:
         for header in host.empty_headers:
             staged_files.write(folder / staged_files.EMPTY / header, "")
         choice = choose(self._foreign_headers(), [each.name for each in host.stubbed])
+        broken = {each.name for each in host.stubbed}
+        first = {name for name, stub in choice.stubs.items() if stub == HOST_LIBRARIES or library_of(stub) in broken}
         for header, stub in choice.stubs.items():
-            place = _HOST if stub == HOST_LIBRARIES else _STUBS
+            place = _HOST if header in first else _STUBS
             staged_files.write(folder / place / header, forwarding_header(stub))
         if choice.stubs:
             staged_files.write(folder / _STUBS / LIBRARY_NAMES, library_names(each.text for each in self._hip.values()))
@@ -179,7 +182,7 @@ class _HipStaging:
             (
                 *(folder / os.path.relpath(path, source.root) for path in source.folders),
                 *((folder / staged_files.EMPTY,) if host.empty_headers else ()),
-                *((folder / _HOST,) if HOST_LIBRARIES in choice.stubs.values() else ()),
+                *((folder / _HOST,) if first else ()),
             ),
             (
                 *(() if source.ported else (HIP_RUNTIME, *self._compat.headers)),

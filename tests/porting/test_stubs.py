@@ -129,6 +129,18 @@ def test_broken_library_is_found_with_one_compilation_and_remembered(rocm, wheel
     assert len(checks) == 1 and not retried
 
 
+def test_build_uses_stub_of_broken_library_even_if_compiler_finds_it(rocm, wheels, tmp_path, cache, monkeypatch):
+    rocm.write_text('#pragma once\n#include "internal/missing.hpp"\n')
+    headers = clang_flags.header_options
+
+    def with_installed(target, flags, found):
+        return ("-isystem", rocm.parents[1], *headers(target, flags, found))
+
+    monkeypatch.setattr(toolchain, "header_options", with_installed)
+    one = built(tmp_path, KERNEL.replace("ANSWER", "1.0f"), cache)
+    assert one.error is None and one.translation.stubs == ("rocwmma/rocwmma.hpp",)
+
+
 def test_build_that_fails_with_both_reports_source_error(rocm, wheels, tmp_path, cache):
     one = built(tmp_path, KERNEL.replace("ANSWER", "unknown"), cache)
     assert "unknown" in str(one.error) and "m.cu:2" in str(one.error)
