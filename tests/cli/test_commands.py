@@ -58,6 +58,11 @@ def test_show_explains_case(parity):
         assert part in result.out
 
 
+def test_explain_option_launches_of_a_failing_run_is_accepted(parity):
+    case = "unary.exp[f32](x=2~normal@0)"
+    assert parity("explain", "--launches", "host", case).out == parity("explain", case).out
+
+
 @pytest.mark.parametrize(
     ("case", "rule"),
     [
