@@ -18,7 +18,7 @@ from parity.errors import Unreferenced, UsageError
 from parity.model.case import Case, Tensor
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array, dtype, resolve_dtype
-from parity.model.launch import Buffer, Computation, Launch, Pointer, Scalar, Struct, Tiled, poisoned
+from parity.model.launch import Buffer, Computation, Grid, Launch, Pointer, Scalar, Struct, Tiled, poisoned
 from parity.model.layout import SPARSE, Layout, contiguous
 from parity.ops.callbacks import CallbackError, accepted
 from parity.ops.case_view import CaseView, view_case
@@ -67,7 +67,7 @@ class Call:
     inputs: Mapping[str, Array]
     computation: Computation
     references: Callable[[], Mapping[str, Expected]] | None
-    refer: Callable[[Mapping[str, Array]], Mapping[str, Expected]] | None = None
+    refer: Callable[..., Mapping[str, Expected]] | None = None
     sample: Callable[[Array], Call] | None = None
     observed: Observed | None = None
 
@@ -218,7 +218,8 @@ def _sample_rows(op: Declaration, case: Case, call: Call, places: Array) -> Call
     rows, number = np.unique(first, return_inverse=True)
     small = lower(op, with_rows(case, axes, rows.size))
     assert small.refer is not None
-    refer, index = small.refer, (number, *rest)
+    # The order of ties may depend on the launch.
+    refer, index = functools.partial(small.refer, grid=view_case(op, case).grid), (number, *rest)
 
     @functools.cache
     def references() -> Mapping[str, Expected]:
@@ -251,8 +252,9 @@ def _refer(
     computation: Computation,
     dtypes: Mapping[str, np.dtype[Any]],
     inputs: Mapping[str, Array],
+    grid: Grid | None = None,
 ) -> Mapping[str, Expected]:
-    """Call the reference and check its result.
+    """Call the reference, for the launch of the case or another ``grid``, and check its result.
 
     Raises:
         Unreferenced: the reference raised an exception.
@@ -260,7 +262,8 @@ def _refer(
     """
     assert op.reference is not None
     arrays = [inputs.get(name) for name in op.filled]
-    keywords = accepted(op.reference, to=computation.dtype, shape=view.shape, grid=view.grid, **_constants_of(op, view))
+    known = {"to": computation.dtype, "shape": view.shape, "grid": grid or view.grid, **_constants_of(op, view)}
+    keywords = accepted(op.reference, **known)
     with np.errstate(all="ignore"):  # the data contain NaN and infinities, and provoke overflow
         try:
             found = op.origin.call("the reference", op.reference, *arrays, *computation.params.values(), **keywords)
