@@ -59,7 +59,7 @@ def disassembled(image: bytes) -> CodeObject:
     def keep(folder: Any) -> None:
         (folder / "listing.s").write_text(code_object_from_image(image).listing, encoding="utf-8")
 
-    folder, _ = Cache(default_root() / "hsa").get(digest("listing 5", image), keep)
+    folder, _ = Cache(default_root() / "hsa").get(digest("listing 6", image), keep)
     return parse((folder / "listing.s").read_text(encoding="utf-8"), "module")
 
 
