@@ -7,7 +7,7 @@ from parity.platform.cache import Cache
 
 
 def test_undefined_function_is_reported_before_code_generation(built, monkeypatch):
-    monkeypatch.setattr(clang, "_generate", None)
+    monkeypatch.setattr(clang.Clang, "_generate", None)
     one = built(
         "__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  int y = int(elsewhere(1));\n  *x = y;\n}\n"
     )
