@@ -193,7 +193,7 @@ def _with_sparse_rows(op: Declaration, sized: Sequence[tuple[int, Case]], multip
 
 
 def _row_size(op: Declaration, case: Case) -> int:
-    """Return the elements of a row of the output, or, with a block per row, of the tensors; 0 if there are no rows."""
+    """Return the elements of a row of the output, or, with a block per row, of the tensors; 0 without rows."""
     axes, (rows, *rest) = row_axes(op, case), view_case(op, case).shape or (0,)
     if axes is None or not rows:
         return 0

@@ -32,7 +32,7 @@ from parity.triton_kernels.kernel import (
 MOST_COMBINATIONS = 20_000
 """Combinations of extents and parameters that are enumerated for the expressions of a kernel."""
 MOST = 64
-"""Specializations of a kernel for one combination of dtypes."""
+"""Limit for the specializations of a kernel with the same dtypes."""
 
 
 @functools.lru_cache(maxsize=512)

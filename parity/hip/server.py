@@ -12,6 +12,7 @@ from parity.compilers.targets import DEFAULT_TARGETS
 from parity.errors import ParityError
 from parity.hip.faults import PlantedFault
 from parity.hip.runtime import Runtime
+from parity.platform.sockets import receive
 
 MEMORY = 4 << 30
 """Default size of device memory in bytes."""
@@ -47,25 +48,12 @@ def _runtime() -> Runtime:
 
 
 def _serve(connection: socket.socket, runtime: Runtime) -> None:
-    while head := _receive(connection, _REQUEST.size):
+    while head := receive(connection, _REQUEST.size):
         api, action, device, *arguments, size = _REQUEST.unpack(head)
-        data = _receive(connection, size)
+        data = receive(connection, size)
         error, value, result = runtime.perform(_text(api), _text(action), device, arguments, data)
         connection.sendall(_REPLY.pack(error, value, len(result)))
         connection.sendall(result)
-
-
-def _receive(connection: socket.socket, size: int) -> bytes:
-    """Receive ``size`` bytes; returns no bytes if the program has ended."""
-    parts = bytearray(size)
-    view = memoryview(parts)
-    done = 0
-    while done < size:
-        received = connection.recv_into(view[done:])
-        if not received:
-            return b""
-        done += received
-    return bytes(parts)
 
 
 def _text(field: bytes) -> str:

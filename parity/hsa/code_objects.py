@@ -23,16 +23,14 @@ _SYMBOL = struct.Struct("<2I6Q")  # struct Symbol of executables.c
 
 @dataclass(frozen=True)
 class LoadedObject:
-    """A code object that a program loaded on GPU ``agent``.
+    """A code object that a program loaded.
 
     Attributes:
-        number: the number that the program's process gave it.
+        copy: which copy of the variables it has, among loaded code objects with the same bytes.
         kernels: the names of the kernels, in the order of their numbers.
         symbols: what ``hsa_executable_symbol_get_info`` answers, as the program's process receives it.
     """
 
-    number: int
-    agent: int
     image: bytes
     copy: int
     kernels: tuple[str, ...]
@@ -63,8 +61,8 @@ def disassembled(image: bytes) -> CodeObject:
     return parse((folder / "listing.s").read_text(encoding="utf-8"), "module")
 
 
-def load(number: int, agent: int, image: bytes, copy: int) -> LoadedObject:
-    """Read the symbols of a code object.
+def load(number: int, image: bytes, copy: int) -> LoadedObject:
+    """Read the symbols of a code object. Its ``number`` becomes a part of the numbers of its kernels.
 
     Raises:
         UsageError: the bytes are not a code object with metadata.
@@ -85,7 +83,7 @@ def load(number: int, agent: int, image: bytes, copy: int) -> LoadedObject:
         parts.append(_packed(symbol, 1, number << 32 | i + 1, 64, *numbers, scratch, int(calls)))
     parts += [_packed(name, 0, 0, size, 0, 0, 0, 0) for name, size in objects.items() if name not in metadata]
     names = tuple(kernel[".name"] for kernel in metadata.values())
-    return LoadedObject(number, agent, image, copy, names, b"".join(parts))
+    return LoadedObject(image, copy, names, b"".join(parts))
 
 
 def _packed(name: str, kind: int, *numbers: int) -> bytes:

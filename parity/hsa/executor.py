@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -58,7 +59,7 @@ class Executor:
             memory=memory,
         )
         self._objects: dict[int, LoadedObject] = {}
-        self._copies: defaultdict[bytes, list[int]] = defaultdict(list)
+        self._copies: Counter[bytes] = Counter()
         self._count = 0
         self._launches: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
@@ -86,13 +87,12 @@ class Executor:
         self._memory.forget(values[0])
 
     def _load(self, values: Sequence[int], data: bytes) -> tuple[int, bytes]:
-        number, agent = values[:2]
-        copies = self._copies[data]
+        number = values[0]
         used = {each.copy for each in self._objects.values() if each.image == data}
-        copy = next((each for each in copies if each not in used), len(copies))
-        loaded = load(number, agent, data, copy)
-        if copy == len(copies):
-            copies.append(copy)
+        copy = next(each for each in itertools.count() if each not in used)
+        loaded = load(number, data, copy)
+        if copy == self._copies[data]:
+            self._copies[data] += 1
         else:
             self._device.restore(loaded.code)
         self._objects[number] = loaded

@@ -10,6 +10,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from parity.hsa.memory import SharedMemory
+from parity.platform.sockets import receive
 
 _REQUEST = struct.Struct("<Q12QQ")
 _REPLY = struct.Struct("<qQQ")
@@ -48,21 +49,9 @@ def _serve(link: socket.socket, memory: SharedMemory) -> None:
     report = os.environ.get("PARITY_HSA_REPORT")
     checked = os.environ.get("PARITY_HSA_CHECK") != "none"
     executor = Executor(memory, names, checked=checked, report=Path(report) if report else None)
-    while head := _receive(link, _REQUEST.size):
+    while head := receive(link, _REQUEST.size):
         number, *values, size = _REQUEST.unpack(head)
         action = Action(number)
-        status, value, result = executor.perform(action.name.lower(), values, _receive(link, size) if size else b"")
+        status, value, result = executor.perform(action.name.lower(), values, receive(link, size) if size else b"")
         if action in _ANSWERED:
             link.sendall(_REPLY.pack(status, value, len(result)) + result)
-
-
-def _receive(link: socket.socket, size: int) -> bytes:
-    """Receive ``size`` bytes; returns no bytes if the program has ended."""
-    parts = bytearray(size)
-    view, done = memoryview(parts), 0
-    while done < size:
-        received = link.recv_into(view[done:])
-        if not received:
-            return b""
-        done += received
-    return bytes(parts)

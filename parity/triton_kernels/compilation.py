@@ -1,4 +1,4 @@
-"""Compiles Triton specializations for one target: a child process runs Triton, and one code object holds all kernels.
+"""Compiles Triton specializations for a target: a child process runs Triton, and one code object holds all kernels.
 
 Triton's LLVM assembles the joint listing for AMD, and each kernel must have the same bytes as in Triton's own HSACO.
 Triton's ptxas assembles the joint PTX for CUDA.
