@@ -116,7 +116,7 @@ def _check_tensor(op: Declaration, case: Case, view: CaseView, name: str) -> Non
     tensor = case.tensor(name)
     if complaint := op.accepted_strides(name).complaint(tensor.layout):
         raise ShapeMismatch(f"{name}={tensor}: {complaint}")
-    kind = resolve_dtype(op.tensors[name], view.types)
+    kind = view.dtypes[name]
     streams = (*streams_of(kind), *(INDEX_STREAMS if name in op.indices else ()))
     if name in op.filled and not tensor.data:
         example = "index" if name in op.indices else "mixed"
@@ -136,7 +136,7 @@ def _check_indices(op: Declaration, case: Case, view: CaseView, name: str) -> No
     tensor, bound, streams = case.tensor(name), view.number(op.indices[name], "indices"), op.declared_streams(name)
     if bound and tensor.data in streams:  # valid by construction, and possibly too long to check
         return
-    kind = resolve_dtype(op.inputs[name], view.types)
+    kind = view.dtypes[name]
     ids = tensor.layout.view(Memory(name, kind, tensor, bound).buffer(op.points).data)
     wrong = (ids < 0) | (ids.astype(np.uint64) >= np.uint64(bound))
     if "sentinel" in streams:

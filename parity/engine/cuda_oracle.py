@@ -16,7 +16,6 @@ from parity.emulator.amdgpu.listing import function_bodies
 from parity.emulator.amdgpu.shadow import foreign_types, is_reordering, round_to_nearest
 from parity.errors import Unreferenced
 from parity.model.code_object import CodeObject
-from parity.model.divergences import Divergence, met_by
 from parity.model.dtypes import Array
 from parity.model.launch import Arithmetic, Outcome
 from parity.op import Call
@@ -122,11 +121,6 @@ _EXP = re.compile(r"\bv_exp_f32")
 _SUMS = re.compile(r"\b(?:atom|red)(?!\.[\w.:]*shared)\.[\w.:]*add[\w.:]*\.f32\b")
 LEAST_NORMAL = 2.0**-126
 """The smallest normal f32."""
-
-
-def possible_divergences(call: Call, code: CodeObject) -> tuple[Divergence, ...]:
-    """Return the known divergences that the PTX of the call's kernels may show."""
-    return met_by(kernel_ptx(call, code))
 
 
 def kernel_ptx(call: Call, code: CodeObject) -> str:

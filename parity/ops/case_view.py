@@ -33,6 +33,8 @@ class DeclaredOp(Protocol):
     @property
     def kinds(self) -> dict[str, str]: ...
     @property
+    def params(self) -> Mapping[str, str]: ...
+    @property
     def parsed_shapes(self) -> Shapes: ...
     @property
     def steps(self) -> tuple[Step, ...]: ...
@@ -79,6 +81,12 @@ class CaseView:
         if name not in names:
             raise self.op.origin.error(f"no name {name!r} has a value; there are {' '.join(names)}")
         return names[name]
+
+    @functools.cached_property
+    def dtypes(self) -> Mapping[str, DType]:
+        """The dtype of every tensor and parameter."""
+        kinds = {**self.op.params, **self.op.kinds}
+        return {name: resolve_dtype(kind, self.types) for name, kind in kinds.items()}
 
     @property
     def shape(self) -> Shape:
@@ -158,8 +166,7 @@ class CaseView:
         return Scope({**counts, **scope.names}, scope.tensors, scope.failed)
 
     def _tensor(self, name: str, layout: Layout) -> TensorView:
-        kind = resolve_dtype(self.op.kinds[name], self.types)
-        return TensorView(layout.shape, layout.strides, layout.offset, layout.numel, kind.itemsize)
+        return TensorView(layout.shape, layout.strides, layout.offset, layout.numel, self.dtypes[name].itemsize)
 
     def _shape(self, name: str) -> Shape:
         if name in self.layouts:

@@ -14,19 +14,18 @@ from parity.data.buffers import Memory, blank
 from parity.dsl.arguments import ArgumentSpec, in_range
 from parity.dsl.expression import Scope, expression
 from parity.dsl.shapes import words
-from parity.errors import Unreferenced, UsageError
+from parity.errors import UsageError
 from parity.model.case import Case, Tensor
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array, dtype, resolve_dtype
-from parity.model.launch import Buffer, Computation, Grid, Launch, Pointer, Scalar, Struct, Tiled, poisoned
+from parity.model.launch import Buffer, Computation, Launch, Pointer, Scalar, Struct, Tiled, poisoned
 from parity.model.layout import SPARSE, Layout, contiguous
-from parity.ops.callbacks import CallbackError, accepted
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
+from parity.ops.references import call_reference
 from parity.ops.row_sampling import row_axes, take_elements, take_rows, with_rows
-from parity.reference.expected import Bounds, Expected, Limits
-from parity.reference.sort import InOrder
-from parity.triton_kernels.kernel import Constant, symbol
+from parity.reference.expected import Expected
+from parity.triton_kernels.kernel import symbol
 
 LARGEST_INPUT = 2**24
 """Limit for the elements of an input of a sparse case, which are in memory."""
@@ -135,11 +134,7 @@ def lower(op: Declaration, case: Case) -> Call:
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
     buffers |= _info(op, view) | _workspace(op, view)
     inputs = _logical_inputs(op, case, memory, buffers)
-    scalars = {
-        name: resolve_dtype(kind, view.types).convert(view.params[name])[()]
-        for name, kind in op.params.items()
-        if name not in op.tuned
-    }
+    scalars = {name: view.dtypes[name].convert(view.params[name])[()] for name in op.params if name not in op.tuned}
     computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, view.shape)
     outputs = {name: memory[name].tensor.layout for name in op.compared}
     if sparse:
@@ -148,7 +143,7 @@ def lower(op: Declaration, case: Case) -> Call:
         return replace(call, sample=functools.partial(sample, op, case, call))
     if op.reference is None:
         return Call(launch, buffers, outputs, inputs, computation, None)
-    refer = functools.partial(_refer, op, case, view, computation, {name: buffers[name].data.dtype for name in outputs})
+    refer = functools.partial(call_reference, op, case, view, scalars)
     references = functools.cache(lambda: refer(inputs))  # every column of a run needs them
     return Call(launch, buffers, outputs, inputs, computation, references, refer)
 
@@ -245,91 +240,6 @@ def _logical_inputs(
     return inputs
 
 
-def _refer(
-    op: Declaration,
-    case: Case,
-    view: CaseView,
-    computation: Computation,
-    dtypes: Mapping[str, np.dtype[Any]],
-    inputs: Mapping[str, Array],
-    grid: Grid | None = None,
-) -> Mapping[str, Expected]:
-    """Call the reference, for the launch of the case or another ``grid``, and check its result.
-
-    Raises:
-        Unreferenced: the reference raised an exception.
-        UsageError: its result does not have the form of the outputs.
-    """
-    assert op.reference is not None
-    arrays = [inputs.get(name) for name in op.filled]
-    known = {"to": computation.dtype, "shape": view.shape, "grid": grid or view.grid, **_constants_of(op, view)}
-    keywords = accepted(op.reference, **known)
-    with np.errstate(all="ignore"):  # the data contain NaN and infinities, and provoke overflow
-        try:
-            found = op.origin.call("the reference", op.reference, *arrays, *computation.params.values(), **keywords)
-        except CallbackError as error:
-            raise Unreferenced(str(error)) from error.__cause__
-        except Unreferenced:
-            raise
-        except UsageError as error:
-            raise op.origin.error(f"{case}: {error}") from error
-    by_output = _by_output(op, found)
-    for name, expected in by_output.items():
-        value, shape = expected.value, view.shapes[name]
-        if (value.dtype, value.shape) != (dtypes[name], shape):
-            raise op.origin.error(
-                f"the reference gives {value.dtype} of shape {value.shape} for {name},"
-                f" which is {dtypes[name]} of shape {shape}"
-            )
-    return {name: _checked(op, case, name, expected) for name, expected in by_output.items()}
-
-
-def _constants_of(op: Declaration, view: CaseView) -> dict[str, Constant]:
-    """The values of a Triton kernel's keywords, by name."""
-    if not op.triton:
-        return {}
-    return {**op.triton.constants, **op.triton.case_values(view.params, view.scope)}
-
-
-def _checked(op: Declaration, case: Case, name: str, expected: Expected) -> Expected:
-    """The expected values with functions that name the op in errors. Each bound is computed once."""
-    bounds, accepts = expected.bounds, expected.accepts
-
-    @functools.cache
-    def checked_bounds(limits: Limits) -> Bounds:
-        found: Bounds = op.origin.call(f"the budget of {name}", bounds, limits)  # type: ignore[arg-type]
-        if complaint := found.complaint(expected.unspecified):
-            raise op.origin.error(f"{case}: the budget of {name} is {complaint}")
-        return found
-
-    def checked_mask(got: Array) -> Array:
-        found = np.asarray(op.origin.call(f"accepts of {name}", accepts, got))  # type: ignore[arg-type]
-        if found.dtype != np.bool_ or found.shape != got.shape:
-            wrong = f"{found.dtype} of shape {found.shape} instead of bool of shape {got.shape}"
-            raise op.origin.error(f"{case}: accepts of {name} returned {wrong}")
-        return found
-
-    own = accepts is None or isinstance(accepts, InOrder)
-    return replace(expected, bounds=bounds and checked_bounds, accepts=accepts if own else checked_mask)
-
-
-def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Mapping[str, Expected]:
-    """Map each output to the result of the reference.
-
-    Raises:
-        UsageError: the result is not one ``Expected`` per output.
-    """
-    names = list(op.compared)
-    if isinstance(found, Expected) and len(names) == 1:
-        return {names[0]: found}
-    if isinstance(found, Mapping) and set(found) == set(names):
-        return {name: found[name] for name in names}
-    got = f"a mapping of {' '.join(found)}" if isinstance(found, Mapping) else f"one {type(found).__name__}"
-    wanted = "an Expected" if len(names) == 1 else f"a mapping with an Expected for each of {' '.join(names)}"
-    hint = "; use within(0.5, value, to) or Expected(value) of parity.reference" if got.endswith("ndarray") else ""
-    raise op.origin.error(f"the reference returns {got}; it must return {wanted}{hint}")
-
-
 def lower_for_timing(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
     """Lower a case, of any size, whose result is measured but not compared.
 
@@ -352,7 +262,7 @@ def count_work(op: Declaration, case: Case) -> Work:
     for name, shape in view.shapes.items():
         elements[name] = math.prod(shape) * (2 if name in op.updates else 1)
     elements.update({name: view.number(rule, "elements") for name, rule in op.elements.items()})
-    total = sum(count * resolve_dtype(op.kinds[name], view.types).itemsize for name, count in elements.items())
+    total = sum(count * view.dtypes[name].itemsize for name, count in elements.items())
     return Work(total, view.number(op.operations, "operations"))
 
 
@@ -367,19 +277,19 @@ def _buffer_name(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
 
 def _memory(op: Declaration, case: Case, view: CaseView, sparse: bool = False) -> dict[str, Memory]:
     """The content of every buffer except ``info`` and workspace, by name; outputs last."""
-    types, tensors = view.types, dict(case.tensors)
+    tensors = dict(case.tensors)
     bounds = {name: view.number(rule, "indices") for name, rule in op.indices.items()}
     memory = {}
-    for name, kind in op.inputs.items():
+    for name in op.inputs:
         if name in tensors and _buffer_name(op, name, case.flags) == name:
-            memory[name] = Memory(name, resolve_dtype(kind, types), tensors[name], bounds.get(name), sparse=sparse)
-    for name, kind in op.compared.items():
+            memory[name] = Memory(name, view.dtypes[name], tensors[name], bounds.get(name), sparse=sparse)
+    for name in op.compared:
         source, tensor = name, tensors.get(name) or Tensor(contiguous(view.shapes[name]))
         if "in-place" in case.flags and op.in_place and name == op.result:
             source = op.in_place
             tensor = replace(tensors[source], layout=tensor.layout)
-        kind_of = resolve_dtype(kind, types)
-        memory[name] = Memory(source, kind_of, tensor, bounds.get(name), writable=True, sparse=sparse)
+        bound = bounds.get(name)
+        memory[name] = Memory(source, view.dtypes[name], tensor, bound, writable=True, sparse=sparse)
     return memory
 
 
@@ -481,7 +391,7 @@ def _field(
     if spec.name == "info":
         return Pointer(None if "null-info" in case.flags else "info")
     if spec.name in op.params and not spec.value:
-        return Scalar(resolve_dtype(op.params[spec.name], view.types), view.params[spec.name])
+        return Scalar(view.dtypes[spec.name], view.params[spec.name])
     if spec.name in op.scalars:
         kind, value = op.origin.call(f"scalars: {spec.name}", _returning_pair(op.scalars[spec.name]), view)
         return Scalar(dtype(kind), in_range(value, dtype(kind), spec.name))
