@@ -15,14 +15,17 @@ import re
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from parity.compilers.elf import FUNCTION, OBJECT, Symbol, metadata, symbols
+from parity.compilers.jumps import REACH, jump
 from parity.compilers.targets import Target, target
 from parity.errors import MissingTool, ParityError, UsageError
 from parity.platform.files import read_rows
+from parity.platform.serialization import json_text
 
 _BUNDLES = (b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 _AMDGPU = 224  # EM_AMDGPU
@@ -33,13 +36,14 @@ _PLACE = re.compile(r"; (?:\./)?(?P<file>\S+):(?P<line>\d+)$")
 _NO_OFFSET = re.compile(r"^(s_(?:buffer_)?load.*, )null$")  # output of LLVM 15
 _ENCODING = re.compile(r"encoding: \[([^\]]*)\]")
 _REFUSED = re.compile(r"^<stdin>:(\d+):\d+: error:", re.MULTILINE)
-_TARGET = re.compile(r"^amdhsa\.target: .*--(\w+).*$", re.MULTILINE)
-_KERNELS = re.compile(r"^amdhsa\.kernels: *\n((?: .*\n|-.*\n)*)", re.MULTILINE)
-"""Matches the kernels in a note of metadata; group 1 is the list without its key."""
+_TARGET = re.compile(r".*--(\w+)")
+_BRANCHES = ("s_branch ", "s_cbranch_")
 _VERSION = re.compile(r"LLVM version (\d+)")
 # Instructions that add the halves of a distance to the instruction counter: s_add_co_* since generation 12.
 _LOW, _HIGH = ("s_add_u32", "s_add_co_u32"), ("s_addc_u32", "s_add_co_ci_u32")
 _DATA = (".rodata", ".data", ".bss", ".got")
+_CLOSE = 1 << 16
+"""Bytes between functions that are disassembled together."""
 _ABSOLUTE, _RELATIVE = 3, 13  # R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64
 
 
@@ -62,7 +66,7 @@ _FIELDS = read_rows(Path(__file__).with_name("kernel_descriptor.csv"), _Field)
 
 @dataclass(frozen=True)
 class Disassembler:
-    """``llvm-objdump`` of an LLVM. Its ``llvm-readobj`` and ``llvm-mc`` are in the same folder."""
+    """``llvm-objdump`` of an LLVM. Its ``llvm-mc`` is in the same folder."""
 
     objdump: Path
     version: int
@@ -100,7 +104,7 @@ def find_disassembler() -> Disassembler:
     if found := _installed(os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")):
         return found
     raise MissingTool(
-        "a disassembler for AMD GPUs (llvm-objdump, with llvm-readobj and llvm-mc)",
+        "a disassembler for AMD GPUs (llvm-objdump, with llvm-mc)",
         "$ROCM_PATH/llvm/bin, /opt/rocm/llvm/bin, PATH",
         "the package llvm of your distribution (Debian, Ubuntu: apt install llvm), or ROCm",
     )
@@ -118,12 +122,15 @@ def _installed(rocm: str, path: str) -> Disassembler | None:
             continue
         if (version := _VERSION.search(text)) and "amdgcn" in text:
             one = Disassembler(objdump, int(version[1]))
-            found += [one] if all(one.tool(name).is_file() for name in ("llvm-readobj", "llvm-mc")) else []
+            found += [one] if one.tool("llvm-mc").is_file() else []
     return max(found, key=lambda one: one.version, default=None)
 
 
-def disassembled_listing(path: Path, name: str = "") -> str:
+def disassembled_listing(path: Path, name: str = "", kernels: Collection[str] | None = None) -> str:
     """Return the listing of a code object. Errors call the file ``name``.
+
+    ``kernels`` selects kernels; the default is all. Functions that kernels may call, and data, are always complete, so
+    that variables have the same places in the listings of different kernels.
 
     Raises:
         UsageError: the file is damaged, or is not a code object for a target that parity supports.
@@ -148,96 +155,112 @@ def disassembled_listing(path: Path, name: str = "") -> str:
             raise UsageError(f"{name} is cut off: it has {len(content)} bytes of {end} or more")
         if elf.header["e_machine"] not in (_AMDGPU, "EM_AMDGPU"):
             raise UsageError(f"{name} is not a code object for AMD GPUs, but for {elf.header['e_machine']}")
-        return "\n".join(_listing(elf, path, name, tools))
+        return "\n".join(_listing(elf, path, name, tools, kernels))
     except ParityError:
         raise
     except Exception as error:  # pyelftools raises many types of errors for damaged files
         raise UsageError(f"{name} is damaged: {error or type(error).__name__}") from error
 
 
-def _listing(elf: Any, path: Path, name: str, tools: Disassembler) -> Iterator[str]:
-    metadata, where = _metadata(path, name, tools)
-    tables = [elf.get_section_by_name(table) for table in (".dynsym", ".symtab")]
-    symbols = {s.name: s for table in tables if table for s in table.iter_symbols()}
-    functions = {
-        name: s
-        for name, s in symbols.items()
-        if s["st_info"]["type"] == "STT_FUNC" and (s["st_size"] or f"{name}.kd" in symbols)
-    }
-    names = {s["st_value"]: name for name, s in functions.items()}
-    lines = _disassembled(path, name, where, tools)
+def _listing(
+    elf: Any, path: Path, name: str, tools: Disassembler, kernels: Collection[str] | None = None
+) -> Iterator[str]:
+    document, where = _metadata(elf, name, kernels)
+    known = {s.name: s for s in symbols(elf, ".dynsym", ".symtab")}
+    functions = {n: s for n, s in known.items() if s.kind == FUNCTION and (s.size or f"{n}.kd" in known)}
+    names = {s.address: n for n, s in functions.items()}
+    chosen = [
+        (n, range(s.address, _end(s, functions.values(), elf)))
+        for n, s in functions.items()
+        if names[s.address] == n and (kernels is None or n in kernels or f"{n}.kd" not in known)
+    ]
+    lines = _disassembled(path, name, where, tools, [place for _, place in chosen])
     addresses = [line.address for line in lines]
     pointers = dict(_pointers(elf, name))
     referred = _referred(lines, names, elf) | {to: names.get(to, f".Ldata_{to:x}") for to in pointers.values()}
-    variables = {s["st_value"]: s for s in symbols.values() if _is_variable(s, symbols)}
+    variables = {s.address: s for s in known.values() if _is_variable(s, known)}
     referred |= {at: s.name for at, s in variables.items()}
     yield f'\t.amdgcn_target "amdgcn-amd-amdhsa--{where}"'
-    for i, (symbol, at) in enumerate((n, s) for n, s in functions.items() if names[s["st_value"]] == n):
-        start = at["st_value"]
-        end = start + at["st_size"] if at["st_size"] else _end(start, functions.values(), elf)
-        body = lines[bisect.bisect_left(addresses, start) : bisect.bisect_left(addresses, end)]
+    for i, (symbol, place) in enumerate(chosen):
+        body = lines[bisect.bisect_left(addresses, place.start) : bisect.bisect_left(addresses, place.stop)]
         if not body:
             raise UsageError(f"{name}: {tools} finds no instructions in {symbol}")
-        yield from ("\t.text", f"\t.type\t{symbol},@function", f"{symbol}:", *_code(body, where, referred))
-        if descriptor := symbols.get(f"{symbol}.kd"):
+        yield from ("\t.text", f"\t.type\t{symbol},@function", f"{symbol}:", *_code(body, referred))
+        if descriptor := known.get(f"{symbol}.kd"):
             yield '\t.section\t.rodata,"a"'
             yield f"\t.amdhsa_kernel {symbol}"
-            yield from _descriptor(_bytes_at(elf, descriptor["st_value"], 64), where)
+            yield from _descriptor(_bytes_at(elf, descriptor.address, 64), where)
             yield from ("\t.end_amdhsa_kernel", "\t.text")
         yield f".Lfunc_end{i}:"
-    sizes = {s.name: s["st_size"] for s in variables.values()}
+    sizes = {s.name: s.size for s in variables.values()}
+    descriptors = [s.address for s in known.values() if s.name.endswith(".kd")]
     yield from _data(
         elf,
         {address: n for address, n in referred.items() if address not in names},
         sizes,
         {at: referred[to] for at, to in pointers.items()},
+        descriptors,
     )
-    yield from ("\t.text", "\t.amdgpu_metadata", metadata, "\t.end_amdgpu_metadata", "")
+    yield from ("\t.text", "\t.amdgpu_metadata", document, "\t.end_amdgpu_metadata", "")
 
 
-def _metadata(path: Path, name: str, tools: Disassembler) -> tuple[str, Target]:
-    """Return the metadata, with the target's features removed, and the target."""
-    notes = tools.run("llvm-readobj", "--notes", "--elf-output-style=GNU", path).stdout
-    # LLVM marks names that YAML would read as booleans, such as y.
-    metadata = _merged([text.partition("\n...")[0] for text in notes.split("---\n")[1:]]).replace(" !str ", " !!str ")
-    found = _TARGET.search(metadata)
+def _metadata(elf: Any, name: str, kernels: Collection[str] | None) -> tuple[str, Target]:
+    """Return the metadata as JSON, which is YAML, and the target. Features are not a part of the target's name."""
+    document = metadata(elf)
+    found = _TARGET.match(str(document.get("amdhsa.target")))
     if not found:
         raise UsageError(
             f"{name} has no metadata that names its target: it is damaged, or older than code object version 4; "
             "compile again (-mcode-object-version=5)"
         )
-    return _TARGET.sub(r"amdhsa.target: amdgcn-amd-amdhsa--\1", metadata), target(found[1])
+    document["amdhsa.target"] = f"amdgcn-amd-amdhsa--{found[1]}"
+    if kernels is not None:
+        document["amdhsa.kernels"] = [each for each in document["amdhsa.kernels"] if each[".name"] in kernels]
+    return json_text(document).decode(), target(found[1])
 
 
-def _merged(notes: list[str]) -> str:
-    """Return the metadata of several notes as one. A linker of assembled files leaves a note for each."""
-    first, *others = notes or [""]
-    kernels = [match[1] for text in others if (match := _KERNELS.search(f"{text}\n"))]
-    return _KERNELS.sub(lambda match: "".join([match[0], *kernels]), f"{first}\n", count=1)
-
-
-def _end(start: int, functions: Iterable[Any], elf: Any) -> int:
-    """Return the end of hand-written assembly, whose size is 0: the next function, or the end of the section."""
-    later: list[int] = [s["st_value"] for s in functions if s["st_value"] > start]
+def _end(function: Symbol, functions: Iterable[Symbol], elf: Any) -> int:
+    """Return the end of a function. Hand-written assembly has no size; it ends at the next function or section."""
+    start = function.address
+    if function.size:
+        return start + function.size
+    later = [each.address for each in functions if each.address > start]
     sections: list[tuple[int, int]] = [(s["sh_addr"], s["sh_addr"] + s["sh_size"]) for s in elf.iter_sections()]
     return min([*later, *(end for begin, end in sections if begin <= start < end)])
 
 
-def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> list[_DisassembledLine]:
-    run = tools.run("llvm-objdump", "-d", "-l", f"--mcpu={where}", path)
-    if run.returncode or "not a recognized processor" in run.stderr:
-        raise UsageError(f"{name} is for {where}, which {tools} cannot disassemble; install a newer LLVM")
+def _disassembled(
+    path: Path, name: str, where: Target, tools: Disassembler, places: Collection[range]
+) -> list[_DisassembledLine]:
+    """Return the instructions at these addresses."""
+    output = ""
+    for part in _joined(places):
+        limits = (f"--start-address={part.start}", f"--stop-address={part.stop}")
+        run = tools.run("llvm-objdump", "-d", "-l", f"--mcpu={where}", *limits, path)
+        if run.returncode or "not a recognized processor" in run.stderr:
+            raise UsageError(f"{name} is for {where}, which {tools} cannot disassemble; install a newer LLVM")
+        output += run.stdout
     lines, place = [], ""
-    for text in run.stdout.splitlines():
+    for text in output.splitlines():
         if match := _LINE.match(text):
             code = b"".join(int(word, 16).to_bytes(4, "little") for word in match["words"].split())
-            lines.append(
-                _DisassembledLine(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", match["text"]), code, place)
-            )
+            if (text := match["text"]).startswith(_BRANCHES):  # hand-written assembly has names of labels
+                text = f"{text.partition(' ')[0]} {int.from_bytes(code[:2], 'little')}"
+            lines.append(_DisassembledLine(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", text), code, place))
         elif match := _PLACE.match(text):
             file = os.path.normpath(match["file"])  # LLVM 14 says ./file
             place = f"\t.loc\t1 {match['line']} 0 ; {file}:{match['line']}:0"
     return _read_back(lines, where, tools)
+
+
+def _joined(places: Iterable[range]) -> list[range]:
+    """Join ranges that are close to each other."""
+    found: list[range] = []
+    for place in sorted(places, key=lambda each: each.start):
+        if found and place.start - found[-1].stop <= _CLOSE:
+            place = range(found.pop().start, place.stop)
+        found.append(place)
+    return found
 
 
 def _read_back(lines: list[_DisassembledLine], where: Target, tools: Disassembler) -> list[_DisassembledLine]:
@@ -316,10 +339,11 @@ def _addresses(lines: list[_DisassembledLine]) -> dict[int, tuple[str, int]]:
     return found
 
 
-def _code(body: list[_DisassembledLine], where: Target, names: Mapping[int, str]) -> Iterator[str]:
+def _code(body: list[_DisassembledLine], names: Mapping[int, str]) -> Iterator[str]:
     addresses = _addresses(body)
-    targets = {line.address: _branched(line) for line in body if line.text.startswith(("s_branch ", "s_cbranch_"))}
-    labels = set(targets.values())
+    branches = {line.address: _branched(line) for line in body if line.text.startswith(_BRANCHES)}
+    jumps = {at: to for at, to in _jumps(body) if body[0].address <= to <= body[-1].address}
+    labels = {*branches.values(), *jumps.values()}
     place = ""
     for line in body:
         if line.address in labels:
@@ -328,14 +352,25 @@ def _code(body: list[_DisassembledLine], where: Target, names: Mapping[int, str]
             place = line.place
             yield place
         mnemonic, _, operands = line.text.partition(" ")
-        if line.address in targets:
-            operands = f".Lbb_{targets[line.address]:x}"
-        elif line.address in addresses:
-            half, to = addresses[line.address]
+        if line.address in branches:
+            operands = f".Lbb_{branches[line.address]:x}"
+        elif line.address in jumps:
+            mnemonic, operands = "s_branch", f".Lbb_{jumps[line.address]:x}"
+        elif line.address in addresses and (to := addresses[line.address][1]) not in labels:
+            half = addresses[line.address][0]
             # Relative to the end of s_getpc, the literal of the low half begins at 4 bytes, of the high half at 12.
             symbol = f"{names[to]}@rel32@{half}+{4 if half == 'lo' else 12}" if to in names else f".text+{to:#x}"
             operands = f"{operands.rpartition(',')[0]}, {symbol}"
         yield f"\t{mnemonic} {operands}".rstrip()
+
+
+def _jumps(body: list[_DisassembledLine]) -> Iterator[tuple[int, int]]:
+    """Yield the addresses of long branches and of their targets."""
+    for i, line in enumerate(body):
+        if line.text.startswith("s_getpc_b64 s["):
+            near = [(each.address, len(each.code), each.text) for each in body[i : i + REACH]]
+            if found := jump(near):
+                yield found
 
 
 def _branched(line: _DisassembledLine) -> int:
@@ -358,11 +393,11 @@ def _bytes_at(elf: Any, address: int, size: int) -> bytes:
     raise ValueError(f"nothing is at the address {address:#x} of a kernel's descriptor")
 
 
-def _is_variable(symbol: Any, symbols: Mapping[str, Any]) -> bool:
+def _is_variable(symbol: Symbol, symbols: Mapping[str, Symbol]) -> bool:
     """Return True for a variable of the source, which is not the descriptor of a kernel."""
     kernel = symbol.name.removesuffix(".kd")
     descriptor = kernel != symbol.name and kernel in symbols
-    return symbol["st_info"]["type"] == "STT_OBJECT" and bool(symbol["st_size"]) and not descriptor
+    return symbol.kind == OBJECT and bool(symbol.size) and not descriptor
 
 
 def _pointers(elf: Any, name: str) -> Iterator[tuple[int, int]]:
@@ -372,26 +407,35 @@ def _pointers(elf: Any, name: str) -> Iterator[tuple[int, int]]:
             raise UsageError(f"{name} has relocations without addends, which parity cannot place")
         if section["sh_type"] != "SHT_RELA":
             continue
-        symbols = elf.get_section(section["sh_link"])
+        table = elf.get_section(section["sh_link"])
         for relocation in section.iter_relocations():
             kind, to = relocation["r_info_type"], relocation["r_addend"]
             if kind == _ABSOLUTE:
-                to += symbols.get_symbol(relocation["r_info_sym"])["st_value"]
+                to += table.get_symbol(relocation["r_info_sym"])["st_value"]
             elif kind != _RELATIVE:
                 raise UsageError(f"{name} has a relocation of type {kind}, which parity cannot place")
             if to:
                 yield relocation["r_offset"], to
 
 
-def _data(elf: Any, names: Mapping[int, str], sizes: Mapping[str, int], pointers: Mapping[int, str]) -> Iterator[str]:
-    """Yield the data sections that the code refers to, with a label at each address it refers to.
+def _data(
+    elf: Any,
+    names: Mapping[int, str],
+    sizes: Mapping[str, int],
+    pointers: Mapping[int, str],
+    descriptors: Collection[int],
+) -> Iterator[str]:
+    """Yield the data sections, with a label at each address that the code refers to.
 
-    ``sizes`` has the size of each variable, ``pointers`` the symbol at each place that holds an address.
+    ``sizes`` has the size of each variable, ``pointers`` the symbol at each place that holds an address. A section that
+    contains only ``descriptors`` of kernels is left out.
     """
     for section in elf.iter_sections():
         start, end = section["sh_addr"], section["sh_addr"] + section["sh_size"]
         places = sorted(a for a in names if start <= a < end)
-        if not places or not section.name.startswith(_DATA):
+        if not section.name.startswith(_DATA) or start == end:
+            continue
+        if not places and (end - start) // 64 == sum(start <= at < end for at in descriptors):
             continue
         yield f"\t.section\t{section.name if section.name != '.got' else '.data.rel.ro'}"
         yield f"\t.p2align\t{(section['sh_addralign'] or 1).bit_length() - 1}"

@@ -22,6 +22,7 @@ from parity.errors import ParityError, UsageError
 from parity.hsa import blits
 from parity.hsa.code_objects import LoadedObject, load
 from parity.hsa.memory import SharedMemory
+from parity.model.code_object import Kernel
 from parity.platform.cache import Cache, default_root
 
 INSTRUCTIONS = 50_000_000_000
@@ -94,7 +95,7 @@ class Executor:
         if copy == self._copies[data]:
             self._copies[data] += 1
         else:
-            self._device.restore(loaded.code)
+            self._device.restore(loaded.code())
         self._objects[number] = loaded
         return 0, loaded.symbols
 
@@ -102,15 +103,16 @@ class Executor:
         self._objects.pop(values[0], None)
 
     def _variable(self, values: Sequence[int], data: bytes) -> tuple[int, bytes]:
-        return self._device.symbol(self._objects[values[0]].code, data.decode()).address, b""
+        return self._device.symbol(self._objects[values[0]].code(), data.decode()).address, b""
 
     def _launch(self, values: Sequence[int], _: bytes) -> None:
         loaded, index = self._objects[values[0] >> 32], (values[0] & 0xFFFFFFFF) - 1
-        name = loaded.kernels[index]
+        kernel = loaded.kernels[index]
+        name = kernel.name
         start = time.perf_counter()
         self._launches[name] += 1
         try:
-            self._execute(loaded, name, values)
+            self._execute(loaded, kernel, values)
         except ParityError as error:
             kind = getattr(error, "kind", "") or type(error).__name__
             self._findings.setdefault(str(error), Finding(name, kind, str(error))).count += 1
@@ -119,9 +121,8 @@ class Executor:
             self._seconds[name] += time.perf_counter() - start
             print(self._device.take_printed(), end="", flush=True)
 
-    def _execute(self, loaded: LoadedObject, name: str, values: Sequence[int]) -> None:
-        code, items, block = loaded.code, values[2:5], values[5:8]
-        kernel = code.kernels[name]
+    def _execute(self, loaded: LoadedObject, kernel: Kernel, values: Sequence[int]) -> None:
+        name, items, block = kernel.name, values[2:5], values[5:8]
         if any(size % threads for size, threads in zip(items, block, strict=True)):
             raise UsageError(f"kernel {name!r} is launched with {items} threads, not a multiple of the block {block}")
         x, y, z = (size // threads for size, threads in zip(items, block, strict=True))
@@ -131,7 +132,7 @@ class Executor:
             return
         geometry = f"{name} {values[2:9]}"
         self._device.launch(
-            code,
+            loaded.code(name),
             name,
             grid=(x, y, z),
             block=(block[0], block[1], block[2]),

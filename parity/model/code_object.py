@@ -288,6 +288,15 @@ def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObjec
     return CodeObject(module, target, listing, kernels, digest(listing), tuple(_sources(listing)), binary)
 
 
+def kernels_of(metadata: Mapping[str, Any], module: str) -> tuple[Kernel, ...]:
+    """Return the kernels that the metadata of a code object describes.
+
+    Raises:
+        UsageError: the metadata cannot be read.
+    """
+    return tuple(map(_kernel, _checked(metadata, module).kernels or ()))
+
+
 def prebuilt(source: Path) -> dict[str, Path]:
     """Return the code objects that replace a missing source, by target.
 
@@ -350,7 +359,11 @@ def _metadata(listing: str, module: str) -> _Metadata:
         data = yaml.load(listing[begin + len(_BEGIN) : end], Loader=loader)
     except yaml.YAMLError as error:
         raise UsageError(f"the metadata of module {module!r} is not YAML: {error}") from error
-    if isinstance(data, dict):
+    return _checked(data, module)
+
+
+def _checked(data: Any, module: str) -> _Metadata:
+    if isinstance(data, Mapping):
         data = {str(name).removeprefix("amdhsa."): value for name, value in data.items()}
     place = f"the metadata of module {module!r}"
     return checked(data, _Metadata, place, "parity reads code object version 5 of clang 22")

@@ -4,18 +4,19 @@ import re
 
 import numpy as np
 import pytest
-import yaml
 
 from parity.build.modules import build
 from parity.compilers import disassembler
 from parity.compilers.clang import Clang
 from parity.compilers.targets import DEFAULT_TARGETS, target
 from parity.compilers.toolchain import wheels
+from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.amdgpu.listing import kernel_code
 from parity.errors import MissingTool, UsageError
 from parity.hip.images import code_object_from_image
+from parity.model.code_object import parse
 from parity.platform.cache import Cache
 
 SOURCE = """
@@ -152,11 +153,51 @@ def test_kernel_of_size_0_ends_at_the_next_function(compiled, tools, tmp_path):
         assert texts[1][:end] == texts[0][:end]
 
 
-def test_kernels_of_several_notes_are_merged():
-    note = "amdhsa.kernels:\n  - .name: {0}\n    .args: []\namdhsa.target: amdgcn-amd-amdhsa--gfx90a\n"
-    merged = yaml.safe_load(disassembler._merged([note.format(name) for name in "abc"]))
-    assert [kernel[".name"] for kernel in merged["amdhsa.kernels"]] == ["a", "b", "c"]
-    assert merged["amdhsa.target"] == "amdgcn-amd-amdhsa--gfx90a"
+def test_branches_to_named_labels_are_read(compiled, tools, tmp_path):
+    binary = tmp_path / "module.hsaco"
+    listing = tmp_path / "module.s"
+    listing.write_text(compiled["gfx90a"].listing.replace(".LBB", "label_"))  # symbols, which llvm-objdump prints
+    Clang(target("gfx90a"), wheels()).assemble(listing, binary)
+    local, named = map(disassembler.disassembled_listing, (compiled["gfx90a"].binary, binary))
+    assert "s_cbranch" in local
+    texts = [[each.text for each in kernel_code(each, "mixed").instructions] for each in (local, named)]
+    assert texts[0] == texts[1]
+
+
+def test_long_branch_becomes_a_branch(compiled, tools, tmp_path):
+    binary = tmp_path / "module.hsaco"
+    listing = tmp_path / "module.s"
+    code = """
+\ts_getpc_b64 s[20:21]
+.Lafter:
+\ts_add_i32 s22, .Lfar-.Lafter-4, 4
+\ts_add_u32 s20, s20, s22
+\ts_addc_u32 s21, s21, 0
+\ts_setpc_b64 s[20:21]
+\ts_nop 5
+.Lfar:
+"""
+    listing.write_text(compiled["gfx90a"].listing.replace("\nother:", f"\nother:{code}"))
+    Clang(target("gfx90a"), wheels()).assemble(listing, binary)
+    found = disassembler.disassembled_listing(binary)
+    body = found.partition("\nother:")[2].partition(".Lfunc_end")[0].split("\n")
+    (branch,) = [line for line in body if line.startswith("\ts_branch")]
+    assert body[body.index("\ts_nop 5") + 1] == f"{branch.split()[1]}:"
+    assert not any("s_setpc_b64" in line for line in body)
+
+
+def test_listing_of_one_kernel_has_all_variables(compiled, tools):
+    binary = compiled["gfx90a"].binary
+    mixed, other = (disassembler.disassembled_listing(binary, kernels=[kernel]) for kernel in ("mixed", "other"))
+    whole = disassembler.disassembled_listing(binary)
+    assert list(parse(other, "module").kernels) == ["other"]
+    assert "\nmixed:" not in other
+    images = [data_image(listing) for listing in (whole, mixed, other)]
+    assert images[0].content == images[1].content == images[2].content
+    for name in ("bias", "zero"):
+        assert len({image.symbols[name] for image in images}) == 1
+    texts = [[each.text for each in kernel_code(listing, "mixed").instructions] for listing in (whole, mixed)]
+    assert texts[0] == texts[1]
 
 
 def test_target_without_code_object_is_an_error(given, binaries):
@@ -198,7 +239,7 @@ def test_misread_instruction_is_not_guessed(compiled, tools, monkeypatch):
     assert "-v" not in listing
 
 
-def llvm(folder, version, *, suffix="", targets="amdgcn", tools=("llvm-objdump", "llvm-readobj", "llvm-mc")):
+def llvm(folder, version, *, suffix="", targets="amdgcn", tools=("llvm-objdump", "llvm-mc")):
     """Simulate an installed LLVM that supports no processor newer than gfx10."""
     folder.mkdir(exist_ok=True)
     for tool in tools:
@@ -206,7 +247,6 @@ def llvm(folder, version, *, suffix="", targets="amdgcn", tools=("llvm-objdump",
         path.write_text(
             "#!/bin/sh\n"
             f'if [ "$1" = --version ]; then echo "LLVM version {version}.0.6 {targets}"; fi\n'
-            "if [ \"$1\" = --notes ]; then printf -- '---\\namdhsa.target: amdgcn-amd-amdhsa--gfx1100\\n...\\n'; fi\n"
             'if [ "$1" = -d ]; then echo "gfx1100 is not a recognized processor for this target" >&2; fi\n'
         )
         path.chmod(0o755)
@@ -240,7 +280,7 @@ def test_find_disassembler_prefers_newest_llvm(path, tmp_path):
 def test_find_disassembler_skips_unusable_llvm(path, tmp_path):
     good = llvm(tmp_path / "good", 14)
     llvm(good, 20, suffix="-20", targets="x86-64")
-    llvm(good, 21, suffix="-21", tools=("llvm-objdump", "llvm-readobj"))
+    llvm(good, 21, suffix="-21", tools=("llvm-objdump",))
     (good / "llvm-objdump-22").write_bytes(b"\x7fELF of another machine")
     (good / "llvm-objdump-22").chmod(0o755)
     path(good)
