@@ -74,7 +74,6 @@ _AS_UINT3 = "HIP's has a different type, which does not convert to uint3; writte
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 """Namespaces are short words that a program may use for something else."""
 _NAMESPACE_BEFORE, _NAMESPACE_AFTER = re.compile(r"\bnamespace\s+$"), re.compile(r"\s*::")
-_CUB_BEFORE = re.compile(r"\bcub\s*::\s*$")
 _USING_BEFORE, _WMMA, _ALIAS = (
     re.compile(r"\busing\s+namespace\s+$"), re.compile(r"\s*::\s*wmma\b"), re.compile(r"\s*=")
 )  # fmt: skip
@@ -270,8 +269,6 @@ class _FileTranslation:
             return True  # the condition is explained
         if rule.category == "device" and self._is_declared_at(name.start):
             return True
-        if rule.category == "cub" and not _CUB_BEFORE.search(self.text[max(0, name.start - 40) : name.start]):
-            return True  # a common name
         # If a program maps CUDA's names itself, translation would turn the mapping into a macro defined as itself.
         same = _DEFINED_AS.match(self.text, name.end) if name.in_directive else None
         return bool(same and same[1] == rule.hip)

@@ -51,6 +51,10 @@ from parity.porting.thread_coordinates import with_plain_coordinates
 from parity.porting.translation import Translation
 from parity.porting.translators import hipified
 from parity.porting.vector_types import PLAIN, names_of_vectors, operators_of_hip, with_plain_bases
+from parity.porting.wavefront_width import for_64_lanes
+
+WIDE = 64
+"""The lanes of a wavefront of which CUDA's warps are only a half."""
 
 _IMPLIED = "implied.h"
 """The header with declarations that absent headers would have provided."""
@@ -103,6 +107,8 @@ class _HipStaging:
         texts = {source.name(path): each.text for path, each in self._hip.items()}
         compat = Compat() if source.ported or not version else supplied(texts, version)
         self._compat = replace(compat, defects=defects(texts, version)) if version else compat
+        originals = {source.name(path): text for path, text in source.files.items()}
+        self._wide = for_64_lanes(originals) if clang.target.wavefront == WIDE else ()
 
     def initial(self, host: HostCode) -> HostCode:
         """Return the initial state: code left out, and templates instantiated, before the first compilation."""
@@ -234,7 +240,7 @@ class _HipStaging:
             ported=source.ported,
             replaced=dict(replaced),
             unmapped=tuple(self._compat.left([*(found for each in files for found in each.unmapped), *host.pasted])),
-            hazards=tuple(found for each in files for found in each.hazards),
+            hazards=(*(found for each in files for found in each.hazards), *self._wide),
             branches=tuple(found for each in files for found in each.branches),
             spelled_out=tuple(found for each in files for found in each.spelled_out),
             left_out=host.left_out,

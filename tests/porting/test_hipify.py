@@ -320,11 +320,6 @@ def test_hipify_hazardous_name_is_reported_as_hazard(name):
     assert not result.unmapped
 
 
-def test_hipify_warp_primitive_of_cub_is_hazard_and_other_name_is_not():
-    (found,) = hipify("cub::WarpReduce<float> sums; mine::WarpReduce<float> others; WarpReduce(x);", "m.cu").hazards
-    assert (found.name, found.column) == ("WarpReduce", 6) and "64 lanes on gfx9" in found.advice
-
-
 def test_hipify_cuda_condition_is_explained_without_hazard():
     result = hipify("int a;\n#if __CUDA_ARCH__ >= 800\n__pipeline_commit();\nint b;\n#endif\n", "k/m.cu")
     assert not result.hazards and not result.unmapped  # code that is left out has no findings
