@@ -59,15 +59,14 @@ def _environment(arguments: argparse.Namespace) -> Mapping[str, str]:
         raise UsageError("--fault plants errors in parity's own libamdhip64, which --rocm replaces; name one of them")
     runtime = None if arguments.faults else hsa_library.hip_runtime(arguments.rocm)
     if runtime is not None:
-        checked = arguments.check != "none"
         return hsa_library.environment(
-            runtime, targets, memory=arguments.memory, checked=checked, report=arguments.report
+            runtime, targets, memory=arguments.memory, checks=arguments.check, report=arguments.report
         )
     if arguments.rocm:
         raise UsageError(
             f"{arguments.rocm} has no lib/libamdhip64.so.7, AMD's HIP runtime; name the folder of a ROCm 7"
         )
-    if arguments.report or arguments.check == "none":
+    if arguments.report or arguments.check != "all":
         raise MissingTool(
             "AMD's HIP runtime (libamdhip64.so.7), which --report and --check need",
             "$ROCM_PATH, /opt/rocm, /usr",

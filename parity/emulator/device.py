@@ -78,6 +78,7 @@ class Device:
     Args:
         checked: check each byte of each access. Unchecked devices are for benchmarks: they check only the bounds of the
             whole memory, and ``written`` is meaningless.
+        initialized: let all LDS and scratch memory count as written, so that kernels may read it at once.
         traced: also record who accessed each byte, to find data races and divergent barriers in 16 MiB of memory
             around each multiple of 4 GiB, and in LDS. That costs a few nanoseconds per access and lane, so traced
             devices execute threaded code, which is quicker to compile and slower to run.
@@ -96,6 +97,7 @@ class Device:
         self,
         *,
         checked: bool = True,
+        initialized: bool = False,
         traced: bool = False,
         counted: bool = False,
         shadow: bool = False,
@@ -129,6 +131,7 @@ class Device:
             mailbox=memory.reserve(_MAILBOX), log=self._log.ctypes.data, log_size=_LOGGED,
             snapshot=self._registers.ctypes.data, trace_bytes=memory.slots * TRACED if traced else 0,
             trace_before=memory.before, opened=self._opened.ctypes.data,
+            fresh=_WRITABLE | _READABLE if initialized else _WRITABLE,
         )  # fmt: skip
         tail = VARIABLES_BYTES + _LDS
         self._trace = Trace(self._context, tail, warps=self._language.warps) if traced else None

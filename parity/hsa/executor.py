@@ -50,10 +50,12 @@ class Finding:
 class Executor:
     """The GPUs of a program. They share one memory, so that an address is unique across GPUs."""
 
-    def __init__(self, memory: SharedMemory, targets: Sequence[str], *, checked: bool, report: Path | None) -> None:
+    def __init__(self, memory: SharedMemory, targets: Sequence[str], checks: str, report: Path | None) -> None:
         self._memory, self._targets, self._report = memory, targets, report
+        checked = checks != "none"
         self._device = AmdgpuDevice(
             checked=checked,
+            initialized=checks == "initialized",
             traced=checked,
             instruction_budget=INSTRUCTIONS,
             cache=Cache(default_root() / "emulator"),

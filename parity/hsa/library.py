@@ -100,22 +100,24 @@ def hip_runtime(rocm: Path | None = None) -> Path | None:
 
 
 def environment(
-    folder: Path, targets: Sequence[str], *, memory: int | None = None, checked: bool = True, report: Path | None = None
+    folder: Path, targets: Sequence[str], *, memory: int | None = None, checks: str = "all", report: Path | None = None
 ) -> Mapping[str, str]:
     """Return the environment variables that make a program run on AMD's runtime, on emulated GPUs.
 
     ``folder`` holds AMD's HIP runtime. ``targets`` are the targets of the GPUs. ``memory`` is the size of each GPU's
-    memory in bytes. The emulator writes its findings into the folder ``report``.
+    memory in bytes, ``checks`` a value of ``parity exec --check``. The emulator writes its findings into ``report``.
     """
     path = os.environ.get("LD_LIBRARY_PATH")
     found = {
         "LD_LIBRARY_PATH": os.pathsep.join([str(library()), str(folder), *([path] if path else [])]),
         "PARITY_HSA_TARGETS": ",".join(targets),
+        # AMD's runtime would lock the program's memory for large copies, and keep it locked after the program frees it.
+        "GPU_PINNED_MIN_XFER_SIZE": "1000000",
     }
     if memory is not None:
         found["PARITY_HSA_MEMORY"] = str(memory)
-    if not checked:
-        found["PARITY_HSA_CHECK"] = "none"
+    if checks != "all":
+        found["PARITY_HSA_CHECK"] = checks
     if report is not None:
         found["PARITY_HSA_REPORT"] = str(report.absolute())
     return found

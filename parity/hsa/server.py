@@ -47,8 +47,8 @@ def _serve(link: socket.socket, memory: SharedMemory) -> None:
 
     names = os.environ["PARITY_HSA_TARGETS"].split(",")
     report = os.environ.get("PARITY_HSA_REPORT")
-    checked = os.environ.get("PARITY_HSA_CHECK") != "none"
-    executor = Executor(memory, names, checked=checked, report=Path(report) if report else None)
+    checks = os.environ.get("PARITY_HSA_CHECK", "all")
+    executor = Executor(memory, names, checks, Path(report) if report else None)
     while head := receive(link, _REQUEST.size):
         number, *values, size = _REQUEST.unpack(head)
         action = Action(number)

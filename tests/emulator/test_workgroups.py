@@ -171,6 +171,13 @@ def test_calls_use_separate_scratch_memory(run):
     assert np.array_equal(run("scratch", index, np.zeros(64, np.float32), 40, block=64)[1], wanted)
 
 
+@pytest.mark.parametrize("kernel", ["unwritten_lds", "unwritten_scratch"])
+def test_initialized_device_lets_kernels_read_unwritten_memory(built, cache, kernel):
+    device = AmdgpuDevice(cache=cache, traced=True, initialized=True, instruction_budget=5_000_000)
+    index = np.full(64, 39, dtype=np.int32)
+    Workgroups(device, built["gfx90a"])(kernel, index, np.zeros(64, np.float32), block=64)
+
+
 def test_read_of_unwritten_scratch_is_fault(run):
     index = np.arange(64, dtype=np.int32) % 39
     run("unwritten_scratch", index, np.zeros(64, np.float32), block=64)

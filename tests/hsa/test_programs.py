@@ -43,7 +43,7 @@ def run(program, *arguments, options=(), target="gfx90a"):
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
-@pytest.mark.parametrize("name", ["launch", "streams", "graphs", "several", "compiled"])
+@pytest.mark.parametrize("name", ["launch", "copies", "streams", "graphs", "several", "compiled"])
 def test_program_gives_the_right_values(built, name, target):
     ran = run(built(name), target=TARGETS.get(name, target))
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
@@ -65,6 +65,16 @@ def test_fault_of_kernel_fails_the_program_and_is_reported(built, tmp_path):
     (finding,) = report["findings"]
     assert finding["kind"] == "out-of-bounds read"
     assert report["kernels"][finding["kernel"]]["launches"] == 1
+
+
+@pytest.mark.parametrize(("arguments", "buffer"), [((), "LDS"), (("global",), "buffer 'allocation")])
+def test_read_of_unwritten_bytes_is_a_fault_unless_all_count_as_written(built, arguments, buffer):
+    ran = run(built("unwritten"), *arguments)
+    assert ran.returncode == 1
+    assert "never-written read of 4 bytes in kernel 'shift'" in ran.stderr
+    assert buffer in ran.stderr
+    ran = run(built("unwritten"), *arguments, options=("--check", "initialized"))
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
 
 
 def test_memory_limit_is_the_size_of_the_gpu(built):

@@ -32,7 +32,7 @@ WRONG_USAGE = 2
 
 COLORS = ("auto", "always", "never")
 """The values of ``--color``."""
-CHECKS = ("all", "none")
+CHECKS = ("all", "initialized", "none")
 """The values of ``parity exec --check``."""
 
 HELP_WIDTH = 120

@@ -54,6 +54,7 @@ struct Context {
   u32 *opened;               // its pages that were written, and how many
   u64 openings;
   u64 sampled;               // the workgroups to execute; 0: all
+  u32 fresh;                 // the state of the bytes of LDS and scratch memory at the start of a workgroup
 };
 // The budget is used up. Compiled code then gets all of the reserve; threaded code first checks for progress (threaded.cpp).
 INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {

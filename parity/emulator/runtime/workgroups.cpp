@@ -262,9 +262,9 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
     u64 at = (begin + i * step) % groups;
     c->group[0] = at % grid[0], c->group[1] = at / grid[0] % grid[1], c->group[2] = at / grid[0] / grid[1];
     // Each workgroup begins with unwritten LDS and scratch memory.
-    memset(c->shadow + (c->lds - c->base), WRITABLE, c->lds_bytes);
+    memset(c->shadow + (c->lds - c->base), c->fresh, c->lds_bytes);
     for (u64 k = 0; group.scratched && k < span; k += c->scratch_stride)
-      memset(c->shadow + (c->scratch - c->base + k), WRITABLE, c->scratch_bytes);
+      memset(c->shadow + (c->scratch - c->base + k), c->fresh, c->scratch_bytes);
     group.scratched = !c->trace[0]; // tracing sets it
     if (run_group(job, barriers, random)) return c->fault;
   }

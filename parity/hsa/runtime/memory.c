@@ -103,11 +103,17 @@ hsa_status_t memory_copy(void *to, const void *from, size_t size) {
 
 // --- the interface ---
 
+// The state of bytes that the program allocates. With ``--check initialized`` they count as written.
+static uint8_t fresh(void) {
+    const char *checks = getenv("PARITY_HSA_CHECK");
+    return checks && !strcmp(checks, "initialized") ? WRITTEN : WRITABLE;
+}
+
 // The handle of a memory pool: 8 * agent + kind. The CPU has kinds 0 (fine-grained), 1 (coarse-grained) and 2 (kernarg).
 API hsa_status_t hsa_amd_memory_pool_allocate(hsa_pool_t pool, size_t size, uint32_t flags, void **out) {
     if (!out || !size) return INVALID_ARGUMENT;
     const int agent = (int)(pool.handle / 8) - 1;
-    struct Block *block = memory_allocate(agent, size, agent ? ZONE : PAGE, agent ? WRITABLE : WRITTEN, agent ? "device" : "host");
+    struct Block *block = memory_allocate(agent, size, agent ? ZONE : PAGE, agent ? fresh() : WRITTEN, agent ? "device" : "host");
     if (!block) return OUT_OF_RESOURCES;
     *out = (void *)block->address;
     return SUCCESS;
@@ -130,6 +136,8 @@ API hsa_status_t hsa_amd_memory_lock_to_pool(void *host, size_t size, hsa_agent_
                                              uint32_t flags, void **out) {
     const uint64_t begin = (uint64_t)host / PAGE * PAGE, end = up((uint64_t)host + size, PAGE);
     struct Block *known = memory_find((uint64_t)host);
+    // A page that is locked already cannot become a part of another block.
+    if (memory_find((uint64_t)host + size - 1) != known || (!known && memory_find(begin))) return OUT_OF_RESOURCES;
     if (known) {
         if (known->user) known->flags++;  // locked again
         *out = known->user ? (char *)known->address + ((char *)host - (char *)known->user) : host;
@@ -227,7 +235,7 @@ API hsa_status_t hsa_amd_vmem_map(void *at, size_t size, size_t offset, hsa_vmem
     struct Handle *mapped = (struct Handle *)handle.handle;
     if (mapped->at) return refused("hsa_amd_vmem_map", "a second mapping of the same memory");
     mapped->at = (uint64_t)at;
-    memory_fill_state((uint64_t)at, size, WRITABLE);
+    memory_fill_state((uint64_t)at, size, fresh());
     return SUCCESS;
 }
 API hsa_status_t hsa_amd_vmem_unmap(void *at, size_t size) {
