@@ -15,8 +15,6 @@ from parity.suite.options import read_options
 if TYPE_CHECKING:
     from parity.testing.checking import ParityCheck
 
-ALIASES = {"known-issues": ("--parity-known",)}
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of ``parity run`` with the prefix ``--parity``."""
@@ -25,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for _, (flag, *_), settings in read_options("pytest", {}):
         name = flag.removeprefix("--")
         settings = {"metavar": name.upper(), **settings, "dest": f"parity_{name.replace('-', '_')}"}
-        group.addoption(f"--parity-{name}", *ALIASES.get(name, ()), **settings)
+        group.addoption(f"--parity-{name}", **settings)
 
 
 @pytest.hookimpl(trylast=True)  # after Hypothesis has loaded its profile

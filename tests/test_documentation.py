@@ -21,7 +21,6 @@ from parity.cli.shared.parser import build_parser
 from parity.compilers import headers
 from parity.data.sampling import sample
 from parity.op import Op
-from parity.pytest_plugin import ALIASES
 from parity.reference import Limits
 from parity.report.failures import CLASSES, Reproduction
 from parity.report.folder import write_reports
@@ -254,7 +253,7 @@ def test_nox_sessions_on_pages_exist():
 def test_pytest_options_on_pages_exist():
     flags = {f"--parity-{flag[2:]}" for _, options, _ in read_options("pytest", {}) for flag in options}
     asked = set(re.findall(r"`(--parity-[\w-]+)`", "\n".join(page.read_text() for page in PAGES)))
-    assert len(asked) == 10 and asked <= flags.union(*ALIASES.values())
+    assert len(asked) == 10 and asked <= flags
 
 
 @PAGE

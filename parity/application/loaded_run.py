@@ -207,10 +207,10 @@ def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> 
 
 def _uncompiled(matrix: MatrixFile) -> Iterable[CaseRecord]:
     """Yield a record without a case for every kernel that did not compile or is missing."""
-    said = {(error.module, error.target): error.message for error in matrix.compile_errors}
+    messages = {(error.module, error.target): error.message for error in matrix.compile_errors}
     for kernel in matrix.kernels:
         for column, cell in zip(matrix.columns, kernel.cells, strict=True):
-            message = said.get((kernel.module, column.target), "")
+            message = messages.get((kernel.module, column.target), "")
             failed = Verdict(Status.ERROR, COMPILE_ERROR, detail=message)
             missing = Verdict(Status.MISSING, str(Status.MISSING))
             if verdict := {"compile error": failed, "missing kernel": missing}.get(cell.state):

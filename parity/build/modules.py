@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,9 +92,19 @@ def build(
             progress.done(built)
         return built
 
+    return _in_parallel(build_one, [(module, each) for module in paths for each in chosen], jobs, interrupted)
+
+
+def _in_parallel(
+    build_one: Callable[[tuple[str, Target]], Built],
+    tasks: Iterable[tuple[str, Target]],
+    jobs: int | None,
+    interrupted: threading.Event,
+) -> list[Built]:
+    """Call ``build_one`` in threads. After Ctrl-C, set ``interrupted`` and kill the compilers."""
     pool = ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0)))
     try:
-        return list(pool.map(build_one, [(module, each) for module in paths for each in chosen]))
+        return list(pool.map(build_one, tasks))
     except KeyboardInterrupt:
         interrupted.set()
         with subprocesses.killed():
@@ -122,7 +132,7 @@ def build_suite(
     return build(suite.kernels, paths, targets, settings=settings, jobs=jobs, progress=progress)
 
 
-def source_as_built(suite: Suite, module: str, name: str, *, cache: Cache | None = None) -> Source | None:
+def source_as_built(suite: Suite, module: str, name: str) -> Source | None:
     """Return the source, or the variant of it, that ``build_suite`` compiled for a target.
 
     Returns None if the module has no source for the target, or is given as a code object.
@@ -131,7 +141,7 @@ def source_as_built(suite: Suite, module: str, name: str, *, cache: Cache | None
         UsageError, MissingTool: as ``build``.
     """
     paths, settings = _suite_settings(suite, [module])
-    one, store = target(name), cache or Cache(default_root() / "build")
+    one, store = target(name), Cache(default_root() / "build")
     absolute = {module: path.absolute() for module, path in paths.items()}
     source = find_sources(suite.kernels.absolute(), absolute, [one], settings).get((module, one.vendor))
     if source is None or source.prebuilt or is_triton(source):

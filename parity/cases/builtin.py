@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from parity.cases.options import allows, default_options
+from parity.cases.conditions import allows, default_options
 from parity.cases.parser import find_mismatch, parse_case
 from parity.data.extents import alternatives, evaluated, limits, measure
 from parity.data.layouts import in_rows

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from parity.cases.options import violated_condition
+from parity.cases.conditions import violated_condition
 from parity.cases.specializations import missing_specialization
 from parity.data.buffers import Memory
 from parity.data.indices import INDEX_STREAMS, is_sentinel

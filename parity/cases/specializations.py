@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from parity.cases.options import default_options, violated_condition
+from parity.cases.conditions import default_options, violated_condition
 from parity.data.extents import KINDS, alternatives, evaluated
 from parity.dsl.expression import Scope, expression
 from parity.dsl.shapes import ShapeMismatch

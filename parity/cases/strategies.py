@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from parity.cases.options import default_options, violated_condition
+from parity.cases.conditions import default_options, violated_condition
 from parity.cases.parser import find_mismatch
 from parity.data.extents import draw_values
 from parity.data.layouts import LAUNCHES, Draw, pick, shape

@@ -200,8 +200,8 @@ def _cache() -> Iterator[Fact]:
         yield Fact("cache", "size", held, str(error), needed=True)
         return
     most = "no limit" if allowed is None else f"at most {allowed / 2**20:.0f} MiB"
-    said = f"{LIMIT}={os.environ[LIMIT]}" if os.environ.get(LIMIT) else f"{LIMIT} sets another limit"
-    yield Fact("cache", "size", f"{held}, {most} ({said})")
+    origin = f"{LIMIT}={os.environ[LIMIT]}" if os.environ.get(LIMIT) else f"{LIMIT} sets another limit"
+    yield Fact("cache", "size", f"{held}, {most} ({origin})")
     sizes = {name: folder_size(root / name) for name in CACHED if (root / name).is_dir()}
     for name in sorted(sizes, key=lambda name: -sizes[name]):
         yield Fact("cache", f"size: {name}", f"{sizes[name] / 2**20:.1f} MiB, {CACHED[name]}")
@@ -240,7 +240,7 @@ def _table(found: list[Fact]) -> Text:
         rows: list[list[Cell]] = []
         for fact in each:
             mark, style = ("ok", "green") if fact.ok else ("!!", "bold red") if fact.needed else ("--", "yellow")
-            said = ": ".join(part for part in (fact.found, fact.advice) if part)
-            rows.append([Text.assemble((mark, style), f" {fact.name}"), said])
+            text = ": ".join(part for part in (fact.found, fact.advice) if part)
+            rows.append([Text.assemble((mark, style), f" {fact.name}"), text])
         groups.append(Text.assemble((f"{group}\n", "bold"), coloured((), rows, indent=2)))
     return Text("\n\n").join(groups)

@@ -228,8 +228,8 @@ class _CaseFiles:
             if each.question.startswith(ALWAYS_FAULTS):
                 _warn(f"{each.name}: {each.question}")
         if left:
-            told = f"{len(ops) - len(left)} of {len(ops)} ops are declared"
-            _warn(f"{told}; the others are comments that say what is to be completed: {', '.join(left)}")
+            declared = f"{len(ops) - len(left)} of {len(ops)} ops are declared"
+            _warn(f"{declared}; the others are comments that say what is to be completed: {', '.join(left)}")
         return len(ops) - len(left)
 
 

@@ -149,8 +149,8 @@ def _promised(kind: str, rest: str) -> int:
         return 1
     count, bits = re.fullmatch(r"<?(?:(\d+) x )?(?:p\d+|s(\d+))>?", kind).groups()  # type: ignore[union-attr]
     size = int(count or 1) * int(bits or 64) // 8
-    told = re.search(r", align (\d+)", rest)
-    return min(int(told[1]) if told else _MAX_ALIGNMENT, size & -size, _MAX_ALIGNMENT)
+    aligned = re.search(r", align (\d+)", rest)
+    return min(int(aligned[1]) if aligned else _MAX_ALIGNMENT, size & -size, _MAX_ALIGNMENT)
 
 
 def _arrays(intermediate: str) -> Iterator[tuple[str, _Arrays]]:

@@ -202,8 +202,8 @@ def load_known_issues(suite: Suite, columns: Iterable[Column], today: datetime.d
         text = read_text(suite.known)
         document = tomllib.loads(text)
     except UsageError as error:
-        told = str(error).replace("cannot read ", "cannot read the known issues ").replace(str(suite.known), file)
-        return KnownIssues(mistakes=(told,))
+        message = str(error).replace("cannot read ", "cannot read the known issues ").replace(str(suite.known), file)
+        return KnownIssues(mistakes=(message,))
     except RecursionError:
         return KnownIssues(mistakes=(f"{file}: brackets are nested too deeply; no known issue applies in this run",))
     except ValueError as error:

@@ -58,9 +58,9 @@ def _text(op: Skeleton, reason: str) -> str:
     if not reason:
         return text
     first, *lines = (line if line.startswith("#") else f"# {line}" for line in text.splitlines())
-    told = _wrapped(f"# To be completed: {reason.rstrip('.')}. {_COMPLETE}")
+    todo = _wrapped(f"# To be completed: {reason.rstrip('.')}. {_COMPLETE}")
     host = _wrapped(f"# The host launches it in {op.launched}") if op.launched else []
-    return "\n".join((first, *told, *host, *lines))
+    return "\n".join((first, *todo, *host, *lines))
 
 
 def _source(keyword: Keyword) -> str:

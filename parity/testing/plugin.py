@@ -171,11 +171,6 @@ class SuitePlugin:
             self._made_by[column[1]] = sent["made_by"]
         self._records += map(from_line, sent["records"])
 
-    @property
-    def _problems(self) -> tuple[str, ...]:
-        """All problems of the suite, of its known issues and of the runners."""
-        return (*self.run.suite.problems, *self.run.known.mistakes, *self.run.columns.problems)
-
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Let SIGTERM interrupt the run like Ctrl-C, so that CI systems get the matrix of the cases so far.
@@ -206,7 +201,7 @@ class SuitePlugin:
         if self._terminated:
             session.exitstatus = TERMINATED
             return
-        if self._entries and session.exitstatus == pytest.ExitCode.OK and (self._matrix.failed or self._problems):
+        if self._entries and session.exitstatus == pytest.ExitCode.OK and (self._matrix.failed or self.run.problems):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -218,7 +213,7 @@ class SuitePlugin:
         text = terminal(matrix, width=terminal_width())
         text.append("\n" + summary(matrix), "bold red" if matrix.failed else "bold green")
         terminalreporter.write_line(_rendered(text, terminalreporter.hasmarkup))
-        for problem in self._problems:
+        for problem in self.run.problems:
             terminalreporter.write_line(f"parity: {problem}", red=True)
         columns, kernels = self.run.columns, {entry.kernel for entry in self._entries.values()}
         changed, stale = columns.changed_kernels(self.run.suite, kernels), columns.stale(self._records, self.run.suite)

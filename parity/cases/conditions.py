@@ -1,4 +1,4 @@
-"""The values that a case may have for a name: default values, and the conditions of the op."""
+"""The values that the conditions of an op (``where``) allow for a name, and conditions that a case violates."""
 
 from __future__ import annotations
 
