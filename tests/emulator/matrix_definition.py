@@ -298,7 +298,8 @@ def _aligned(
             return kept
         return x >> SCALE + unit << SCALE + unit if down else -kept
 
-    exponents = [exponent(a, row.a) + exponent(b, row.b) for a, b in group]
+    # A product with a zero does not count.
+    exponents = [exponent(a, row.a) + exponent(b, row.b) if a and b else -300 for a, b in group]
     parts = [slice(0, None, 2), slice(1, None, 2)] if row.sums == "split" else [slice(None)]
     tops = [max(exponents[part]) for part in parts]
     sums = [sum(cut(x, top - 24, down=False) for x in products[part]) for part, top in zip(parts, tops, strict=True)]

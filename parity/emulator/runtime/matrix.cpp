@@ -175,8 +175,9 @@ static void multiply_tensor(const Product &p, const f64 *left, const f64 *right,
         for (u32 k = 0; k < p.k; k++) {
           if (k / 2 % parts != part) continue;
           const u32 at = j / 8 * p.k + k;
-          plain += product[n++] = left[i * p.k + k] * column[at];
-          top = __builtin_elementwise_max(top, of_row[k] + of_column[at]);
+          const Eight<f64> x = left[i * p.k + k] * column[at];
+          plain += product[n++] = x;
+          top = x == 0 ? top : __builtin_elementwise_max(top, of_row[k] + of_column[at]); // an H100 ignores products with 0
         }
         const Eight<f64> units = __builtin_bit_cast(Eight<f64>, 25 - top + 1023 << 52), unit = __builtin_bit_cast(Eight<f64>, top - 25 + 1023 << 52);
         Eight<f64> whole = 0.0 + __builtin_elementwise_trunc(sum * units); // never -0
@@ -223,7 +224,7 @@ static void multiply(const Product &given, const V<u32> *a, const V<u32> *b, con
     for (u32 k = 0; k < depth; k++) {
       const f64 x = row[k], y = column[p.sparse ? where[i * depth + k] : k];
       product[k] = x * y;
-      exponent[k] = Accumulator::exponent_of(x, least(p, p.a)) + Accumulator::exponent_of(y, least(p, p.b));
+      exponent[k] = product[k] == 0 ? -300 : Accumulator::exponent_of(x, least(p, p.a)) + Accumulator::exponent_of(y, least(p, p.b));
     }
     const f64 sum = sums.total(summand(p, number(p, c, p.d, at)), product, exponent);
     put(d, at, bits_of(p.d), narrowed(p, sum, p.d, to));

@@ -75,11 +75,21 @@ struct Accumulator {
     for (u32 k = 0; k < n; k++) terms[k + 1] = product[k];
     return exact_sum(terms, n + 1);
   }
+  // The infinity that a partial sum may reach in some order: upwards if terms above 0 exceed f32, downwards if terms below 0 do.
+  f64 overflowing(f64 c, const f64 *product, u32 n) const {
+    f64 sum = 0;
+    for (u32 k = 0; k <= n; k++) {
+      const f64 x = k ? product[k - 1] : c;
+      if (finite(x) && (x > 0) == (to == UPWARD)) sum += x;
+    }
+    return size_of(sum) < 0x1p128 ? 0 : sum > 0 ? __builtin_inf() : -__builtin_inf();
+  }
   // Rounds each term to the precision of the largest partial sum that any order of addition may have.
   f64 shadow(f64 c, const f64 *product, u32 n) const {
     f64 size = size_of(c), terms[TERMS];
     for (u32 k = 0; k < n; k++) size += size_of(product[k]);
-    if (!finite(size)) return once(c, product, n);
+    const f64 overflow = overflowing(c, product, n);
+    if (!finite(size) || overflow) return once(c, product, n) + overflow;
     const i32 unit = max(exponent_of(size, -126) - 23, -149);
     for (u32 k = 0; k <= n; k++) {
       const f64 x = k ? product[k - 1] : c;

@@ -395,14 +395,14 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
       poke(to, value[i]);
     }
   } else if (same && same != exec) {
-    // Lanes may store different values at one place, as Triton's do after sums in different orders. If the last one stores
-    // what was there, for example because another wavefront executed the same instruction, the order does not matter either.
-    for (Mask m = exec & ~same; m; m &= m - 1) {
+    // Lanes may store different values at one place, as Triton's do after sums in different orders, and any may be the last.
+    // If one of them is there already, for example because another wavefront executed the same instruction, the order of
+    // the wavefronts does not matter either.
+    for (Mask m = same; m; m &= m - 1) {
       const u32 i = first(m);
       if (at[i] < c->lds) continue;
       const Mask here = mask(bools(at.vector() == all(at[i]))) & exec;
-      const u32 last = 63 - __builtin_clzl(here);
-      if (value[last] == before[i]) same |= m & -m;
+      same |= here, m &= ~here | (m & -m);
     }
   }
   if (trace_stores(c, exec, at, sizeof(T), instruction, same)) return 1;

@@ -69,7 +69,7 @@ def on_hopper(a, b, c, factors, sums):
     if factors == "tf32":
         a, b = ((x.astype(np.float32).view(np.uint32) & 0xFFFFE000).view(np.float32).astype(np.float64) for x in (a, b))
     products = a[:, :, None] * b[None]
-    exponents = exponent(a, least)[:, :, None] + exponent(b, least)[None]
+    exponents = np.where(products == 0, -300, exponent(a, least)[:, :, None] + exponent(b, least)[None])
     top = np.maximum(exponents.max(axis=1), exponent(c, -14 if sums == "f16" else -126))
     unit = np.ldexp(1.0, top - 25)
     total = (np.trunc(products / unit[:, None]) * unit[:, None]).sum(axis=1) + np.trunc(c / unit) * unit
@@ -241,3 +241,15 @@ def test_unsupported_matrix_instruction_is_refused(cache):
         run(text_of(*FORMS[0], guard="@%p1")[0], cache, *given)
     with pytest.raises(UnsupportedFeature, match="matrix instructions of s4"):
         run(text_of(*FORMS[0])[0].replace(".global.f16", ".global.s4"), cache, *given)
+
+
+@pytest.mark.parametrize("factors", ["bf16", "tf32"])
+def test_product_with_zero_does_not_align_others(factors, cache):
+    """As on an H100, where 1.2e-38 + 0 * 2^127 keeps all bits."""
+    form = next(form for form in FORMS if form[1] == factors and form[3:5] == ("row", "col"))
+    text, (m, n, k) = text_of(*form)
+    a, b = np.zeros((m, k)), np.zeros((n, k))  # b by columns
+    a[:, 0], b[:, 0], b[:, 1] = 1, 2.0**-126, 2.0**127
+    kind = NUMPY[factors]
+    (_, _, d), _ = run(text, cache, a.astype(kind), b.astype(kind), np.zeros((m, n), np.float32))
+    assert (d == np.float32(2.0**-126)).all()

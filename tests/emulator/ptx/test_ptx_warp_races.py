@@ -262,3 +262,16 @@ LOOP:
     assert found.tolist() == (X ^ 1).tolist()
     told(body.format(rounds=seen, barrier=""), cache, budget=10 * seen)
     launched(body.format(rounds=unseen, barrier=""), cache, budget=10 * unseen)
+
+
+@pytest.mark.parametrize(("mask", "races"), [(31, False), (63, True)], ids=["same values", "other values"])
+def test_warps_that_store_same_values_of_lanes_at_one_place_do_not_race(cache, mask, races):
+    """Any lane's value may remain. The order of the warps only matters if they store other values."""
+    body = f"and.b32 %r6, %t, {mask}; st.shared.u32 [%r1], %r6;"
+    arrays = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
+    if not races:
+        launched(body, cache, *arrays, block=64)
+        return
+    with pytest.raises(DataRace) as caught:
+        launched(body, cache, *arrays, block=64)
+    assert caught.value.kind == "data race"
