@@ -5,46 +5,114 @@
 the code object of kernel N, and ``OUTPUT/result.json`` describes all kernels.
 
 ``python child.py REQUEST LISTING HSACO`` assembles a listing with Triton's LLVM, which may know instructions that
-parity's clang does not. This file imports nothing of parity.
+parity's clang does not.
+
+If the request has ``targets`` instead of a target, ``OUTPUT/result.json`` describes the functions of the request, and
+the first of the ``kernels`` of each function that compiles for all targets. Of parity, this file imports only
+``loading.py``.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 import sysconfig
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+if not __package__:
+    sys.path[0] = str(Path(__file__).parents[2])  # so that a project may have a file kernel.py
+from parity.triton_kernels.loading import Loader, Placeholder
 
 DIVISIBLE = 16
 
 
 def main(request: Path, output: Path) -> None:
-    """Compile everything that the request names."""
+    """Compile everything that the request names, or describe functions."""
     asked = json.loads(request.read_text())
     import triton
-    from triton.backends.compiler import GPUTarget
 
-    target = GPUTarget(asked["backend"], asked["arch"], asked["wavefront"])
-    found: dict[str, Any] = {"version": triton.__version__, "package": str(Path(triton.__file__).parent), "kernels": []}
-    found["ptxas"] = ptxas(asked["arch"]) if asked["backend"] == "cuda" else ""
-    for number, kernel in enumerate(asked["kernels"]):
-        try:
-            found["kernels"].append(compiled(kernel, Path(asked["root"]), target, output / str(number)))
-        except Exception as error:
-            found["kernels"].append({"error": described(error, Path(asked["root"]))})
-    found["files"] = sorted(own_files(Path(triton.__file__).parent, Path(asked["root"])))
+    root = Path(asked["root"])
+    loader = Loader([root])
+    found: dict[str, Any]
+    if "targets" in asked:
+        found = {"functions": [described(each, root, loader, asked["targets"], output) for each in asked["functions"]]}
+    else:
+        found = {"version": triton.__version__, "package": str(Path(triton.__file__).parent), "kernels": []}
+        found["ptxas"] = ptxas(asked["arch"]) if asked["backend"] == "cuda" else ""
+        for number, kernel in enumerate(asked["kernels"]):
+            try:
+                found["kernels"].append(compiled(kernel, root, target(asked), output / str(number), loader))
+            except Exception as error:
+                found["kernels"].append({"error": explained(error, root)})
+        found["files"] = sorted(own_files(Path(triton.__file__).parent, root, loader))
     (output / "result.json").write_text(json.dumps(found))
 
 
-def compiled(kernel: dict[str, Any], root: Path, target: Any, stem: Path) -> dict[str, Any]:
+def target(asked: Mapping[str, Any]) -> Any:
+    """Return the target of a request."""
+    from triton.backends.compiler import GPUTarget
+
+    return GPUTarget(asked["backend"], asked["arch"], asked["wavefront"])
+
+
+def described(
+    function: Mapping[str, Any], root: Path, loader: Loader, targets: list[dict[str, Any]], output: Path
+) -> dict[str, Any]:
+    """Describe a function: its first kernel that compiles for most targets, and the error for the next target."""
+    found: dict[str, Any] = {"chosen": -1, "targets": 0, "error": "", "constants": {}, "options": {}}
+    for number, kernel in enumerate(function["kernels"]):
+        done = 0
+        try:
+            tuned = tuned_values(kernel, root, loader)
+            for name, values in tuned.items():
+                kernel = {**kernel, name: {**kernel[name], **values}}
+            for each in targets:
+                compiled(kernel, root, target(each), output / "trial", loader)
+                done += 1
+        except Exception as error:
+            message = explained(error, root)
+        if done > found["targets"]:
+            found |= {"chosen": number, "targets": done, **tuned}
+        if done == len(targets):
+            return found
+        if done == found["targets"]:
+            found["error"] = message
+    return found
+
+
+def tuned_values(kernel: Mapping[str, Any], root: Path, loader: Loader) -> dict[str, dict[str, Any]]:
+    """Return what the smallest configuration of ``@triton.autotune``, and ``@triton.heuristics`` set."""
+    function: Any = loader.function(root / kernel["file"], kernel["function"])
+    if isinstance(function, Placeholder):
+        raise ValueError(f"{kernel['file']}: {kernel['function']} cannot be defined here")
+    found: dict[str, dict[str, Any]] = {"constants": {}, "options": {}}
+    while function is not None and not hasattr(function, "starting_line_number"):
+        if configs := getattr(function, "configs", None):
+            smallest = min(configs, key=lambda each: sum(v for v in each.kwargs.values() if isinstance(v, int)))
+            found["constants"] |= {name: v for name, v in smallest.kwargs.items() if name in kernel["constants"]}
+            found["options"] |= {"num_warps": smallest.num_warps}
+        if rules := getattr(function, "values", None):
+            given = {**dict.fromkeys(function.arg_names, 64), **kernel["constants"]}
+            for name, rule in rules.items():
+                try:
+                    value = rule(given)
+                except Exception:
+                    continue
+                if isinstance(value, bool | int | float | str) and name in kernel["constants"]:
+                    found["constants"][name] = value
+        function = getattr(function, "fn", None)
+    return found
+
+
+def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loader: Loader) -> dict[str, Any]:
     """Compile one kernel, write its code, and return its metadata."""
     import triton
     from triton.compiler import ASTSource
 
-    function = jit_function(kernel, root)
+    function = jit_function(kernel, root, loader)
     names = [name for name in function.arg_names if name not in kernel["constants"]]
     types = dict(zip(names, kernel["signature"], strict=True))
     signature = {name: types.get(name, "constexpr") for name in function.arg_names}
@@ -70,10 +138,9 @@ def compiled(kernel: dict[str, Any], root: Path, target: Any, stem: Path) -> dic
 def assemble(request: Path, listing: Path, hsaco: Path) -> None:
     """Assemble and link an AMD listing."""
     asked = json.loads(request.read_text())
-    from triton.backends.compiler import GPUTarget
     from triton.compiler import make_backend
 
-    backend = make_backend(GPUTarget(asked["backend"], asked["arch"], asked["wavefront"]))
+    backend = make_backend(target(asked))
     hsaco.write_bytes(backend.make_hsaco(listing.read_text(), {}, backend.parse_options({"arch": asked["arch"]})))
 
 
@@ -87,16 +154,12 @@ def ptxas(arch: int) -> str:
         return str(compiler.get_ptxas().path)
 
 
-def jit_function(kernel: dict[str, Any], root: Path) -> Any:
-    """Import the file as a module of its package, and return the function below its decorators."""
+def jit_function(kernel: Mapping[str, Any], root: Path, loader: Loader) -> Any:
+    """Return the function of a file below its decorators."""
     path = root / kernel["file"]
-    folder, name = path.parent, path.stem
-    while (folder / "__init__.py").is_file():
-        folder, name = folder.parent, f"{folder.name}.{name}"
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    module = importlib.import_module(name)
-    function: Any = getattr(module, kernel["function"], None)
+    function: Any = getattr(loader.module(path), kernel["function"], None)
+    if isinstance(function, Placeholder):
+        raise ValueError(f"{path.name}: {kernel['function']} cannot be defined here")
     while function is not None and not hasattr(function, "arg_names"):
         function = getattr(function, "fn", None)
     while function is not None and hasattr(getattr(function, "fn", None), "arg_names"):  # autotune and heuristics
@@ -122,7 +185,7 @@ def constant(value: Any) -> Any:
     return value
 
 
-def described(error: BaseException, root: Path) -> str:
+def explained(error: BaseException, root: Path) -> str:
     """Return an error in the form of a compiler: ``file:line:column: error: text``."""
     nested: BaseException | None = error
     place = ""
@@ -141,17 +204,18 @@ def described(error: BaseException, root: Path) -> str:
     return f"{last} ({place})" if place else last
 
 
-def own_files(package: Path, root: Path) -> set[str]:
-    """Return the imported Python files outside of Triton, Python's library and other installed packages."""
+def own_files(package: Path, root: Path, loader: Loader) -> set[str]:
+    """Return the imported Python files outside of Triton, parity, Python's library and other installed packages."""
     installed = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    found = set()
+    own = Path(__file__).resolve().parents[1]
+    found = {str(path) for path in loader.files}
     for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
+        file = module.__dict__.get("__file__")
         if not file or not file.endswith(".py"):
             continue
         path = Path(file).resolve()
         foreign = any(path.is_relative_to(each) for each in installed) and not path.is_relative_to(root)
-        if not (foreign or path.is_relative_to(package) or path == Path(__file__).resolve()):
+        if not (foreign or path.is_relative_to(package) or path.is_relative_to(own)):
             found.add(str(path))
     return found
 

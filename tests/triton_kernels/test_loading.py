@@ -1,0 +1,62 @@
+"""Which statements of a file are executed. Triton is not needed."""
+
+from __future__ import annotations
+
+from parity.triton_kernels.loading import Loader, Placeholder, functions
+
+MAIN = """import missing_package
+from missing_package import decorate
+from .helpers import *
+from .helpers import scaled as renamed
+raise_if_executed = 1 / 0
+
+FACTOR = 2 * BASE
+
+@decorate(number=1)
+@jit
+def kernel(x):
+    return renamed(x) * FACTOR
+
+if missing_package.version > 3:
+    @jit
+    def conditional(x):
+        return x
+"""
+HELPERS = """import nothing_like_this
+BASE = 21
+def jit(function):
+    return function
+def scaled(x):
+    return x + 1
+"""
+
+
+def loaded(folder, name):
+    package = folder / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit('the package itself is not needed')\n")
+    (package / "main.py").write_text(MAIN)
+    (package / "helpers.py").write_text(HELPERS)
+    loader = Loader([])
+    return loader.function(package / "main.py", name), loader
+
+
+def test_function_gets_constants_and_functions_of_other_files(tmp_path):
+    kernel, loader = loaded(tmp_path, "kernel")
+    assert kernel(1) == 2 * 42
+    assert [path.name for path in loader.files] == ["main.py", "helpers.py"]
+
+
+def test_failing_statement_gives_placeholder(tmp_path):
+    value, _ = loaded(tmp_path, "raise_if_executed")
+    assert isinstance(value, Placeholder) and not value and not list(value)
+
+
+def test_function_below_condition_that_cannot_be_computed_is_defined(tmp_path):
+    kernel, _ = loaded(tmp_path, "conditional")
+    assert kernel(3) == 3
+
+
+def test_functions_lists_decorated_functions_below_conditions(tmp_path):
+    _, loader = loaded(tmp_path, "kernel")
+    assert [each.name for each in functions(loader.files[0])] == ["kernel", "conditional"]
