@@ -92,7 +92,13 @@ def captured_call(
         raise Unreferenced("no argument points to captured memory, so nothing can be compared")
     return Call(
         Launch(
-            kernel, launch.grid, launch.block, args, launch.shared, constants=_constants(capture, launch, variables)
+            kernel,
+            launch.grid,
+            launch.block,
+            args,
+            launch.shared,
+            constants=_constants(capture, launch, variables),
+            ended=True,
         ),
         buffers,
         layouts,

@@ -28,7 +28,7 @@ from parity.platform.integrity import protect
 from parity.porting import closure, find_modules, parse, source_of
 from parity.suite.loading import Suite
 from parity.suite.selection import Selection
-from parity.suite.settings import Project
+from parity.suite.settings import SHIPPED, Project
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|restrict|struct|__restrict__|__restrict|__grid_constant__)\b|[*&]")
 
@@ -170,7 +170,8 @@ def _unknown(left: Mapping[str, Sequence[CapturedLaunch]], folder: Path) -> Iter
         count = sum(map(len, left.values()))
         names = first_names(list(dict.fromkeys(unqualified(source_name(symbol)) for symbol in left)), 6, ", ")
         launches = f"{count} launch{'es' * (count != 1)}"
-        yield f"{launches} of the capture cannot be replayed: no source in {folder} defines {names}"
+        hint = "; name the folder of the program's sources: --kernels FOLDER" if folder == SHIPPED / "kernels" else ""
+        yield f"{launches} of the capture cannot be replayed: no source in {folder} defines {names}{hint}"
 
 
 def select_launches(suite: Suite, selection: Selection) -> Selection:

@@ -332,7 +332,7 @@ class Device:
         Raises:
             MemoryFault: a wavefront accessed memory that it must not access; the device stays usable and readable.
             DataRace, DivergentBarrier: on a traced device.
-            InstructionBudgetExceeded: more instructions than ``instruction_budget``.
+            InstructionBudgetExceeded: more instructions than the launch may execute.
             UnknownInstruction: the emulator does not know an instruction of the kernel.
             UsageError: the kernel does not exist, or the grid, the block or the arguments do not fit it.
         """
@@ -349,7 +349,7 @@ class Device:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
         if fault := self._run(loaded, shape):
             site = FaultSite(
-                self._context, code, kernel, loaded.target, block, self.instruction_budget,
+                self._context, code, kernel, loaded.target, block, self._context.whole,
                 self._log[self._logged : self._context.logged], self._language, self._memory, self._variables,
             )  # fmt: skip
             error = fault_error(fault, site)
@@ -392,9 +392,9 @@ class Device:
         errors = ctypes.addressof(self._language.documented_errors(loaded.target))
         for drawing in loaded.drawings:
             drawing[0] = Drawing(options.results, options.draw, errors)
-        context.whole, context.undefined = self.instruction_budget, 0
-        context.budget = min(_THREADED["SLICE"], self.instruction_budget)
-        context.reserve = self.instruction_budget - context.budget
+        context.whole, context.undefined = options.instructions or self.instruction_budget, 0
+        context.budget = min(_THREADED["SLICE"], context.whole)
+        context.reserve = context.whole - context.budget
         context.compares, context.ticks = loaded.executable.traits.compares, 0
         context.clock_rate = options.clock_rate
 
@@ -422,7 +422,7 @@ class Device:
         context = self._context
         counts = ((name, loaded.counters[start]) for start, block in loaded.blocks.items() for name in block)
         return LaunchStats(
-            self.instruction_budget - context.budget - context.reserve,
+            context.whole - context.budget - context.reserve,
             self._first(code, kernel, context.crossed),
             self._first(code, kernel, context.undefined),
             self._language.class_totals(counts) if self._counted else None,

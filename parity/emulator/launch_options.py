@@ -22,6 +22,7 @@ class LaunchOptions:
         sampled: the number of workgroups to execute; 0 for all.
         draw: chooses among the allowed results of approximate instructions; 32 bits.
         clock_rate: ticks of a clock per instruction.
+        instructions: the instruction budget; None for the budget of the device.
     """
 
     seed: int = 0
@@ -31,3 +32,4 @@ class LaunchOptions:
     draw: int = 0
     sampled: int = 0
     clock_rate: int = 1
+    instructions: int | None = None

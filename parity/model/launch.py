@@ -174,6 +174,7 @@ class Launch:
         constants: content of ``__constant__`` and ``__device__`` variables that the host fills before the first launch,
             by name in the source. Other variables keep their initial values.
         by_code: block, shared memory and trailing null pointers follow from the code object, as for Triton's kernels.
+        ended: the launch ended on a GPU, so emulators may execute many more instructions than a case needs.
     """
 
     kernel: str
@@ -184,6 +185,7 @@ class Launch:
     then: tuple[Launch, ...] = ()
     constants: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     by_code: bool = False
+    ended: bool = False
 
     @property
     def sequence(self) -> tuple[Launch, ...]:

@@ -24,6 +24,9 @@ from parity.model.coverage import Reached, concatenate_coverage
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import argument_mismatch
 
+ENDED_INSTRUCTIONS = 2_000_000_000
+"""Instruction budget of a launch that ended on a GPU. It takes about a minute on one core."""
+
 SAMPLED, MOST_SAMPLED = 16, 128
 """Limits for the number of workgroups that a launch with a sparse buffer executes: the first one, and others that
 depend on the launch.
@@ -67,7 +70,10 @@ class EmulatedLaunch:
         elements = sum(each.sparse for each in self.buffers.values())
         wanted = SAMPLED_ELEMENTS * math.prod(self.launch.grid) // elements if elements else 0
         sampled = min(max(wanted, SAMPLED), MOST_SAMPLED) if elements else 0
-        return LaunchOptions(seed, self.register_fill, inverted, self.results, draw, sampled, self.clock_rate)
+        instructions = ENDED_INSTRUCTIONS if self.launch.ended else None
+        return LaunchOptions(
+            seed, self.register_fill, inverted, self.results, draw, sampled, self.clock_rate, instructions
+        )
 
 
 class LaunchExecutor:

@@ -89,6 +89,13 @@ def test_run_captured_kernel_without_source_is_named(replay, tmp_path):
     assert "step, move" in result.err
 
 
+def test_run_captured_outside_a_project_names_the_option(parity, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = parity("run", "--captured", CAPTURES / "stencil.capture", "--target", TARGETS)
+    assert result.code == 2
+    assert "--kernels FOLDER" in result.err
+
+
 def test_run_captured_some_kernels_without_source_is_incomplete(replay):
     result = replay("particles", old="void move(", new="void move_renamed(")
     assert result.code == 3

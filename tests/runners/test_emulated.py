@@ -122,3 +122,12 @@ def test_count_returns_instructions_by_class(suite, session, code):
     with pytest.raises(ParityError, match="out-of-bounds"):
         session.count(code["unary"], bad, outcome(suite, session, code, text)[0].buffers)
     assert session.count(code["unary"], call.launch, call.buffers) == counts
+
+
+def test_execute_launch_that_ended_on_a_gpu_has_a_larger_budget(suite, session, code, monkeypatch):
+    monkeypatch.setattr(session._device, "instruction_budget", 20)
+    assert outcome(suite, session, code, "fill.fill[f32](out=500 value=1.0)")[1].fault.kind == "timeout"
+    after = outcome(suite, session, code, "fill.fill[f32](out=500 value=1.0)", ended=True)[1]
+    assert after.fault is None
+    assert (after.buffers["out"] == 1.0).all()
+    assert after.instructions > 20
