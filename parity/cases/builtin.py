@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from parity.model.dtypes import DType, resolve_dtype
 from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration, NamedCase
-from parity.ops.lowering import has_independent_rows, is_pointwise, lower
+from parity.ops.lowering import MOST_SPARSE, case_rows, has_independent_rows, is_pointwise, lower
 from parity.ops.row_sampling import row_axes, with_rows
 from parity.platform.files import read_rows
 from parity.triton_kernels.kernel import parameter_values
@@ -85,12 +85,12 @@ class EdgeTemplate:
 EDGE_TEMPLATES = read_rows(Path(__file__).with_name("edge_templates.csv"), EdgeTemplate)
 SPARSE_LAYOUT, SPARSE_LAUNCH = "92681x92681x2:1,1,1", "launch=67108864x32"
 """More than 2^33 elements in little memory, for launches of which only a sample of the blocks runs."""
-MOST_SPARSE = 2**34
-"""Most elements of a case: an emulated GPU has address space for so many elements of 8 bytes."""
+SPARSE_OUTPUT = "92681x92683:1,92681"
+"""The layout of an output that a case spells out. Its elements must not overlap."""
 SPARSE_THREADS = "threads=32"
 """Threads per block of a kernel with a block per row. With more, the launch would have too many threads."""
-MAX_SPARSE_INPUT, MOST_ROW_SHAPES, FEW_ROWS = 9 * 2**20, 8, 5
-"""Limits for the rows to sample: elements of an input, shapes to try, and rows in the test for independence."""
+MOST_ROW_SHAPES, FEW_ROWS = 8, 5
+"""Limits for the rows to sample: shapes to try, and rows in the test for independence."""
 MANY_BLOCKS = (4096, 1)
 """Blocks and threads per block of a launch with one thread per block and, usually, idle blocks."""
 
@@ -140,8 +140,7 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
     if launches != "host":
         sparse = sparse_case(op, base)
         usual = next((each for each in op.types if "f32" in each.split(",")), op.types[0])
-        once = ",".join(base.dtypes) == usual  # other dtypes have the same index arithmetic
-        large = [sparse] if sparse else sparse_rows(op, drawn) if once else []
+        large = [sparse] if sparse else sparse_rows(op, drawn, long=",".join(base.dtypes) == usual)
         found += (("more than 2^33 elements, of which a sample is computed", each) for each in large)
     case = replace(base, launch=MANY_BLOCKS, threads=None)
     if launches != "host" and op.grid_stride and not op.then and not strided and case not in drawn:
@@ -151,9 +150,10 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
 
 def sparse_case(op: Declaration, base: Case) -> Case | None:
     """Return a case with more than 2^33 elements; None if ``op`` is not elementwise, judged by the case ``base``."""
-    if not op.may_be_sampled or not _accepts_everywhere(op, Layout.parse("3x5x2:1,1,1"), base.dtypes):
+    layout, small = (SPARSE_OUTPUT, "3x5:1,3") if op.writes else (SPARSE_LAYOUT, "3x5x2:1,1,1")
+    if not op.may_be_sampled or not _accepts_everywhere(op, Layout.parse(small), base.dtypes):
         return None
-    items = _items(op, dict.fromkeys(op.tensors, SPARSE_LAYOUT), op.bind(base.dtypes))
+    items = _items(op, dict.fromkeys(op.tensors, layout), op.bind(base.dtypes))
     try:
         case = parse_case(op, f"{_text(op, base.dtypes, items)[:-1]} {SPARSE_LAUNCH})")
         lower(op, case)
@@ -162,34 +162,46 @@ def sparse_case(op: Declaration, base: Case) -> Case | None:
         return None
 
 
-def sparse_rows(op: Declaration, drawn: Sequence[Case]) -> list[Case]:
-    """Return cases with more than 2^33 elements whose rows are independent: with the longest rows, and with short rows.
+def sparse_rows(op: Declaration, drawn: Sequence[Case], *, long: bool) -> list[Case]:
+    """Return cases with more than 2^33 elements whose rows are independent: with short rows, and with ``long`` rows.
 
-    The indices of short rows have more than 32 bits themselves. The rows of an input overlap, so that it fits into
-    memory. Returns no case if no drawn case leads to one.
+    The indices of short rows have more than 32 bits themselves. Returns no case if no drawn case leads to one.
     """
     sized = sorted(((_row_size(op, case), case) for case in drawn), key=lambda each: each[0])
-    short = [(size, case) for size, case in sized if size > 1]
-    found = (_with_sparse_rows(op, sized[::-1], 2), _with_sparse_rows(op, short, 4))
+    short = _with_sparse_rows(op, [(size, case) for size, case in sized if size > 1], 4)
+    found = (_with_sparse_rows(op, sized[::-1], 2) if long or not short else None, short)
     return [case for case in dict.fromkeys(found) if case]
 
 
 def _with_sparse_rows(op: Declaration, sized: Sequence[tuple[int, Case]], multiple: int) -> Case | None:
     """Return a case with the rows of the first suitable case, and ``multiple`` times 2^32 elements."""
+    launch = SPARSE_LAUNCH if op.grid_stride else SPARSE_THREADS * bool(op.threads)
     for size, base in sized[:MOST_ROW_SHAPES]:
         if not size:
             break
-        count, axes = min(multiple * 2**32 // size + 1, MOST_SPARSE // size), row_axes(op, base) or {}
-        step = int(count <= MAX_SPARSE_INPUT - size)  # otherwise, all rows are equal
-        try:
-            case = _with_usual_data(op, with_rows(base, axes, count, {n: step for n, axis in axes.items() if not axis}))
-            case = parse_case(op, f"{str(case)[:-1]} {SPARSE_LAUNCH if op.grid_stride else SPARSE_THREADS})")
-            lower(op, case)
-            if has_independent_rows(op, with_rows(case, axes, FEW_ROWS)):
-                return case
-        except UsageError:  # a condition, strides that the kernel does not accept, or a number that is too large
-            continue
+        axes = row_axes(op, base) or {}
+        for count, strides in _spread_rows(op, base, axes, multiple * 2**32 // size + 1):
+            try:
+                case = _with_usual_data(op, with_rows(base, axes, count, strides))
+                case = parse_case(op, f"{str(case)[:-1]} {launch})")
+                lower(op, case)
+                if has_independent_rows(op, with_rows(case, axes, FEW_ROWS)):
+                    return case
+            except UsageError:  # a condition, strides that the kernel does not accept, or a number that is too large
+                continue
     return None
+
+
+def _spread_rows(
+    op: Declaration, base: Case, axes: Mapping[str, int], count: int
+) -> Iterator[tuple[int, Mapping[str, int]]]:
+    """Yield numbers of rows, and strides of the inputs' rows: with gaps, without, overlapping, and fewer rows."""
+    sizes = {name: base.layouts[name].numel // case_rows(op, base) for name in axes if name in base.layouts}
+    inputs = {name: size for name, size in sizes.items() if not axes[name] and name not in op.compared}
+    for strides in ({name: size + 1 for name, size in inputs.items()}, {}, dict.fromkeys(inputs, 1)):
+        if count * max([1, *({**sizes, **strides}.values())]) < MOST_SPARSE:
+            yield count, strides
+    yield (MOST_SPARSE - 1) // max([1, *sizes.values()]), {}
 
 
 def _row_size(op: Declaration, case: Case) -> int:

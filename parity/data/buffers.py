@@ -12,11 +12,12 @@ from parity.data.streams import elements
 from parity.model.case import Tensor
 from parity.model.dtypes import DType
 from parity.model.launch import Buffer, Tiled, poisoned
+from parity.model.layout import Layout
 
 TILE, TILE_OF_IDS = 2**18, 2**20
 """Number of values (and of ids) to generate for a timed launch. They repeat up to the size of the tensor."""
 
-SPARSE_TILE = 2**18 - 5
+SPARSE_TILE = 2**14 - 3
 """Number of values to generate for a sparse case: a prime, so that no power of two leads to an equal value."""
 
 
@@ -45,10 +46,8 @@ class Memory:
             return blank(self.kind, layout.span, sparse=self.sparse)
         count = layout.span - layout.offset
         stream = self._stream(min(count, SPARSE_TILE) if self.sparse else count, points)
-        if stream.size < count:
-            stream = np.resize(stream, count)
         if layout.offset == 0 and (layout.is_contiguous or self.sparse):  # a sparse case has no gaps
-            return Buffer(self.kind, stream, writable=self.writable)
+            return Buffer(self.kind, stream, writable=self.writable, sparse=count if stream.size < count else 0)
         data = poisoned(self.kind, layout.span)
         defined = np.zeros(layout.span, np.bool_)
         defined[layout.indices().ravel()] = True
@@ -70,6 +69,26 @@ class Memory:
         if self.bound is not None and stream in INDEX_STREAMS:
             return ids(stream, self.kind, start, count, self.name, self.bound)
         return elements(stream, self.kind, start, count, self.name, points)
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedArray:
+    """A tensor in a buffer that is too large to hold and repeats ``tile``: only parts of it become arrays."""
+
+    tile: np.ndarray[Any, Any]
+    layout: Layout
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.layout.shape
+
+    def __getitem__(self, index: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+        """Return the elements at one array of coordinates for each dim, or at one such array after whole dims."""
+        whole = [axis for axis in range(len(self.shape)) if axis >= len(index) or isinstance(index[axis], slice)]
+        every = [np.arange(n) if axis in whole else index[axis] for axis, n in enumerate(self.shape)]
+        places = np.ix_(*every) if whole else every
+        at = sum((each * step for each, step in zip(places, self.layout.strides, strict=True)), self.layout.offset)
+        return np.asarray(self.tile[at % self.tile.size])
 
 
 def blank(kind: DType, count: int, *, sparse: bool = False) -> Buffer:

@@ -54,6 +54,7 @@ _PAGES: int = constants("memory.h")["PAGES"]
 _WRITABLE: int = constants("memory.h")["WRITABLE"]
 _READABLE: int = constants("memory.h")["READABLE"]
 _Context = structure("memory.h", "Context")
+_Sparse = structure("memory.h", "Sparse")
 _FILE = re.compile(r"^\t\.file\t.*\n", re.MULTILINE)
 
 
@@ -120,6 +121,7 @@ class Device:
         self._log = zeroed_pages(_LOGGED * RECORD * 8).view(np.uint64).reshape(-1, RECORD)
         self._registers = zeroed_pages(_REGISTER_BYTES)
         self._opened = zeroed_pages(4 * _PAGES).view(np.uint32)
+        self._tiles: list[Bytes] = []  # the contents of sparse allocations
         self._scratch, self._scratch_bytes = 0, 0
         # Nothing follows LDS, so an offset beyond its end is outside of memory.
         variables = memory.reserve(VARIABLES_BYTES + _LDS, red_zone=0)
@@ -231,17 +233,27 @@ class Device:
         """Whether the address space has room for ``allocate_sparse``."""
         return self._memory.slots > 1
 
-    def allocate_sparse(self, nbytes: int, name: str) -> Allocation:
-        """Allocate memory that may be larger than the capacity, for output. One at a time, until ``reset``."""
+    def allocate_sparse(self, nbytes: int, name: str, content: np.ndarray[Any, Any], *, writable: bool) -> Allocation:
+        """Allocate memory that may be larger than the capacity, until ``reset``. Only one may be ``writable``.
+
+        Its ``content`` repeats; if it is empty, nothing has written the memory.
+        """
         found = self._memory.allocate_sparse(nbytes, name)
-        self._context.sparse, self._context.sparse_bytes, self._context.openings = found.address, found.size, 0
+        tile = np.ascontiguousarray(content).reshape(-1).view(np.uint8)
+        state = _READABLE * bool(tile.size) | _WRITABLE * writable
+        place = tile.ctypes.data if tile.size else 0
+        self._context.sparse[len(self._tiles)] = _Sparse(found.address, found.size, place, tile.size, state)
+        self._tiles.append(tile)
         return found
 
     def read_sparse(self, allocation: Allocation, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], Any]:
-        """Return the elements of a sparse allocation that kernels have written: their numbers, sorted, and values."""
+        """Return the elements of the writable sparse allocation that have a value: their numbers, sorted, and values.
+
+        If it has content, these are all elements of the pages that a kernel accessed.
+        """
         pages = np.sort(self._opened[: self._context.openings])
         data, state = self._memory.sparse_pages(allocation, pages)
-        written = (state.reshape(len(pages), state.shape[1] // dtype.itemsize, dtype.itemsize) >= _READABLE).any(2)
+        written = (state >= _READABLE).view(f"u{dtype.itemsize}").astype(bool)
         page, place = np.nonzero(written)
         return pages.astype(np.int64)[page] * written.shape[1] + place, data.view(dtype)[page, place]
 
@@ -266,7 +278,9 @@ class Device:
     def reset(self) -> None:
         """Free all allocations, and discard printed output."""
         self._memory.reset()
-        self._context.logged = self._context.lost = self._context.sparse_bytes = self._context.openings = 0
+        self._context.logged = self._context.lost = self._context.openings = 0
+        self._context.sparse = type(self._context.sparse)()
+        self._tiles.clear()
 
     # --- variables of code objects ---
 

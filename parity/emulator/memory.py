@@ -21,6 +21,7 @@ BASE = 0x7F40_0000_0000
 _WRITABLE: int = constants("memory.h")["WRITABLE"]
 _READABLE: int = constants("memory.h")["READABLE"]
 _TRACED: int = constants("memory.h")["TRACED"]
+_SPARSE_BUFFERS: int = constants("memory.h")["SPARSE_BUFFERS"]
 _SLOT = 1 << 32
 _SLOTS = 17
 """Multiples of 4 GiB in a spread memory: one for each of the first 16 allocations, and the first bytes."""
@@ -64,7 +65,8 @@ class DeviceMemory:
         self.capacity, self._system = capacity, system
         try:
             self.slots = _SLOTS if spread else 1
-            self._maps = [_map(self.slots * _SLOT + SPARSE + capacity if spread else capacity) for _ in range(2)]
+            before = self.slots * _SLOT + _SPARSE_BUFFERS * SPARSE if spread else 0
+            self._maps = [_map(before + capacity) for _ in range(2)]
         except OSError:
             if not spread:
                 raise
@@ -76,6 +78,7 @@ class DeviceMemory:
         self._freed: dict[int, list[int]] = {}
         self._bounds: list[list[int]] = []  # by slot: the first byte that may be in use, and the byte after the last
         self._count = self._allocated = 0
+        self._sparse: list[Allocation] = []
         self.end = self.size
         self._forget()
 
@@ -126,14 +129,15 @@ class DeviceMemory:
         return start
 
     def allocate_sparse(self, size: int, name: str) -> Allocation:
-        """Allocate one block of up to ``SPARSE`` bytes, for output. A write by a kernel makes its page accessible.
+        """Allocate up to ``SPARSE`` bytes, for a few buffers. An access by a kernel makes its page accessible.
 
         Raises:
             UsageError: there is not enough address space.
         """
-        if self.slots == 1 or size > SPARSE:
+        if self.slots == 1 or size > SPARSE or len(self._sparse) == _SPARSE_BUFFERS:
             raise UsageError(f"cannot allocate {size} bytes for {name!r}: the address space is too small")
-        allocation = Allocation(name, self.base + self.slots * _SLOT, size)
+        allocation = Allocation(name, self.base + self.slots * _SLOT + len(self._sparse) * SPARSE, size)
+        self._sparse.append(allocation)
         bisect.insort(self.allocations, allocation, key=_address)
         return allocation
 
@@ -222,9 +226,10 @@ class DeviceMemory:
                     m.madvise(mmap.MADV_DONTNEED, page, -(-(high - page) // mmap.PAGESIZE) * mmap.PAGESIZE)
             elif high > low:  # most slots are unused
                 ctypes.memset(self.state.ctypes.data + low, 0, high - low)
-        if self.allocations and self.allocations[-1].address == self.base + self.slots * _SLOT:
+        for each in self._sparse:
             for m in self._maps:
-                m.madvise(mmap.MADV_DONTNEED, self.slots * _SLOT, SPARSE)
+                m.madvise(mmap.MADV_DONTNEED, each.address - self.base, SPARSE)
+        self._sparse.clear()
         self._forget()
         self.allocations.clear()
         self._freed.clear()

@@ -38,7 +38,7 @@ def structure(header: str, name: str) -> type[ctypes.Structure]:
             called, *counts = re.findall(r"\w+", each)
             field = _TYPES["u64"] if "*" in each else _TYPES.get(kind) or structure(header, kind)
             for count in reversed(counts):
-                field *= int(count)
+                field *= int(count) if count.isdigit() else constants(header)[count]
             fields.append((called, field))
     padding = -sum(ctypes.sizeof(field) for _, field in fields) % int(match[1] or 1)
     return type(name, (ctypes.Structure,), {"_fields_": [*fields, *[("_padding", ctypes.c_uint8 * padding)][:padding]]})

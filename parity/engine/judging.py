@@ -336,7 +336,7 @@ def _placed(verdict: Verdict, whole: Call, outcome: Outcome) -> Verdict:
     if not (whole.sample and verdict.first):
         return verdict
     number = outcome.places[whole.output][verdict.first.coordinates[0]]
-    coordinates = tuple(int(each) for each in np.unravel_index(number, whole.layout.shape))
+    coordinates = tuple(int(each) for each in whole.layout.coordinates(number))
     first = replace(verdict.first, coordinates=coordinates)
     return replace(verdict, first=first, pattern="", picture=(), shape=())
 

@@ -45,7 +45,7 @@ class Buffer:
         data: initial content, one-dimensional.
         defined: marks the elements that the host wrote (None: all). Reading other elements is an error.
         writable: whether the kernel may change the buffer.
-        sparse: number of elements of an output that is too large to hold. Its ``data`` is empty.
+        sparse: number of elements of a buffer that is too large to hold. Its ``data`` repeats; an output has none.
     """
 
     dtype: DType

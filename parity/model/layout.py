@@ -86,6 +86,12 @@ class Layout:
         steps = tuple(s * buffer.itemsize for s in self.strides)
         return np.lib.stride_tricks.as_strided(buffer[self.offset :], self.shape, steps)
 
+    def coordinates(self, positions: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
+        """Return the coordinates of buffer positions, for a tensor without gaps whose dims are in any order."""
+        order = sorted(range(len(self.shape)), key=lambda axis: (-self.strides[axis], axis))
+        found = np.unravel_index(np.asarray(positions) - self.offset, [self.shape[axis] for axis in order])
+        return tuple(found[order.index(axis)] for axis in range(len(order)))
+
     def indices(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the buffer index of every element, with shape ``shape``."""
         index = np.full(self.shape, self.offset, np.int64)

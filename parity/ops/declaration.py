@@ -306,9 +306,7 @@ class Declaration:
     @property
     def may_be_sampled(self) -> bool:
         """True if the declaration allows comparing some elements of the output without the others."""
-        tensors = not (
-            self.shapes or self.shape or self.indices or self.optional or set(self.compared) & set(self.tensors)
-        )
+        tensors = not (self.shapes or self.shape or self.indices or self.optional or self.updates)
         return bool(self.reference and tensors and self.grid_stride and not self.then and len(self.compared) == 1)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.data.buffers import Memory, blank
+from parity.data.buffers import Memory, RepeatedArray, blank
 from parity.dsl.arguments import ArgumentSpec, in_range
 from parity.dsl.expression import Scope, expression
 from parity.dsl.shapes import words
@@ -27,8 +27,8 @@ from parity.ops.row_sampling import row_axes, take_elements, take_rows, with_row
 from parity.reference.expected import Expected
 from parity.triton_kernels.kernel import symbol
 
-LARGEST_INPUT = 2**24
-"""Limit for the elements of an input of a sparse case, which are in memory."""
+MOST_SPARSE = 2**34
+"""Most elements of a tensor: an emulated GPU has address space for so many elements of 8 bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ def lower(op: Declaration, case: Case) -> Call:
     if sparse and not _can_be_sampled(op, case):
         raise UsageError(
             f"{case} has too many elements; a sample needs an elementwise op, or an op with independent rows, with a "
-            "reference, and inputs whose strides let them fit into memory"
+            f"reference, and tensors of up to {MOST_SPARSE} elements"
         )
     view = view_case(op, case)
     memory = _memory(op, case, view, sparse)
@@ -156,14 +156,17 @@ def is_sparse(op: Declaration, case: Case) -> bool:
 
 
 def _can_be_sampled(op: Declaration, case: Case) -> bool:
-    if any(each.span >= LARGEST_INPUT for each in case.layouts.values()):
+    written = [case.layouts[name] for name in op.compared if name in case.layouts]
+    if any(each.span > MOST_SPARSE for each in case.layouts.values()):
+        return False
+    if any(each.span != each.numel or not each.is_injective for each in written):
         return False
     return op.may_be_sampled or row_axes(op, case) is not None
 
 
 def is_pointwise(op: Declaration, case: Case) -> bool:
     """Return whether the reference gives each element of the output the same value if the others are left out."""
-    call = lower(op, case)
+    call = lower(op, with_rows(case, {}, 0))
     places = np.arange(call.layout.numel)[::-2]
     whole, part = call.expected().value.reshape(-1)[places], _sample(op, case, call, places).expected().value
     return bool(places.size) and whole.tobytes() == part.tobytes()
@@ -174,7 +177,7 @@ def _sample(op: Declaration, case: Case, call: Call, places: Array) -> Call:
     flat = contiguous(places.shape)
     tensors = {name: replace(tensor, layout=flat) for name, tensor in case.tensors}
     small = lower(op, replace(case.with_tensors(tensors), launch=None, threads=None))
-    index = np.unravel_index(places, call.layout.shape)
+    index = call.layout.coordinates(places)
     inputs = {name: array[index] for name, array in call.inputs.items()}
     assert small.refer is not None
     buffers = {**call.buffers, call.output: small.buffers[call.output]}
@@ -207,14 +210,14 @@ def _sample_rows(op: Declaration, case: Case, call: Call, places: Array) -> Call
 
     The reference computes the rows that contain them.
     """
-    axes, shape = row_axes(op, case), call.layout.shape
+    axes = row_axes(op, case)
     assert axes is not None
-    first, *rest = np.unravel_index(places, shape)
+    first, *rest = call.layout.coordinates(places)
     rows, number = np.unique(first, return_inverse=True)
-    small = lower(op, with_rows(case, axes, rows.size))
-    assert small.refer is not None
+    small, dtypes = with_rows(case, axes, rows.size), {call.output: call.buffers[call.output].data.dtype}
+    refer = functools.partial(_refer, op, small, view_case(op, small), call.computation, dtypes)
     # The order of ties may depend on the launch.
-    refer, index = functools.partial(small.refer, grid=view_case(op, case).grid), (number, *rest)
+    refer, index = functools.partial(refer, grid=view_case(op, case).grid), (number, *rest)
 
     @functools.cache
     def references() -> Mapping[str, Expected]:
@@ -229,12 +232,15 @@ def _logical_inputs(
     op: Declaration, case: Case, memory: Mapping[str, Memory], buffers: Mapping[str, Buffer]
 ) -> dict[str, Array]:
     """The reference's array arguments, in logical shape. Arrays in memory that the kernel writes are copies."""
-    inputs = {}
+    inputs: dict[str, Any] = {}
     for name in op.filled:
         if name in case.layouts:
             buffer, layout = _buffer_name(op, name, case.flags), case.layouts[name]
             if buffer != name and buffer == op.result:  # in place: the kernel overwrites the input
                 layout = memory[buffer].tensor.layout
+            if buffers[buffer].sparse:
+                inputs[name] = RepeatedArray(buffers[buffer].data, layout)
+                continue
             array = layout.view(buffers[buffer].data)
             inputs[name] = array.copy() if buffers[buffer].writable else array
     return inputs

@@ -25,7 +25,7 @@ def row_axes(op: Declaration, case: Case) -> Mapping[str, int] | None:
     Returns None if the declaration of ``op`` does not show that rows are independent.
     """
     outputs = op.compared
-    excluded = op.shape or op.layouts or op.optional or op.then or set(outputs) & set(op.tensors)
+    excluded = op.shape or op.layouts or op.then or op.updates or set(op.tensors) - set(case.layouts)
     if not (op.reference and op.shapes) or excluded or len(outputs) != 1:
         return None
     names, shapes = view_case(op, case).scope.names, op.parsed_shapes
@@ -67,9 +67,9 @@ def with_rows(case: Case, axes: Mapping[str, int], count: int, strides: Mapping[
 
 def take_rows(arrays: Mapping[str, Array], axes: Mapping[str, int], rows: Array) -> dict[str, Array]:
     """Return the arrays with only these rows. Arrays without a row dim stay whole."""
-    # Indexing copies only the rows. np.take would copy the whole array first, because its rows overlap.
+    # Indexing copies only the rows. np.take would copy the whole array first.
     at: dict[str, Any] = {name: (*([slice(None)] * axis), rows) for name, axis in axes.items()}
-    return {name: np.asarray(each[at[name]] if name in at else each) for name, each in arrays.items()}
+    return {name: np.asarray(each[at.get(name, ())]) for name, each in arrays.items()}
 
 
 def take_elements(expected: Expected, index: tuple[Array, ...]) -> Expected:

@@ -32,7 +32,7 @@ SAMPLED, MOST_SAMPLED = 16, 128
 depend on the launch.
 """
 
-SAMPLED_ELEMENTS = 4096
+SAMPLED_ELEMENTS = 2048
 """Elements of the sparse buffer from which on further workgroups are not executed. Some of them may be idle."""
 
 
@@ -67,7 +67,7 @@ class EmulatedLaunch:
         default = launch_seed(self.launch)
         seed, draw = (default if each is None else each for each in (self.seed, self.draw))
         inverted = self.inverted[1] if self.inverted and self.inverted[0] == step else None
-        elements = sum(each.sparse for each in self.buffers.values())
+        elements = sum(each.sparse for each in self.buffers.values() if each.writable)
         wanted = SAMPLED_ELEMENTS * math.prod(self.launch.grid) // elements if elements else 0
         sampled = min(max(wanted, SAMPLED), MOST_SAMPLED) if elements else 0
         instructions = ENDED_INSTRUCTIONS if self.launch.ended else None
@@ -129,7 +129,8 @@ class LaunchExecutor:
         for name, buffer in buffers.items():
             if buffer.sparse:
                 size = buffer.sparse * buffer.dtype.itemsize
-                self._allocations[name] = self.device.allocate_sparse(size, name)
+                found = self.device.allocate_sparse(size, name, buffer.data, writable=buffer.writable)
+                self._allocations[name] = found
                 continue
             self._allocations[name] = self.device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
@@ -155,7 +156,9 @@ class LaunchExecutor:
         try:
             for name, allocation in self._allocations.items():
                 dtype = buffers[name].dtype.numpy
-                if buffers[name].sparse:
+                if buffers[name].sparse and not buffers[name].writable:
+                    found[name] = buffers[name].data
+                elif buffers[name].sparse:
                     self.places[name], found[name] = self.device.read_sparse(allocation, dtype)
                 else:
                     found[name] = self.device.read(allocation).view(dtype)

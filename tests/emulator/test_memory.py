@@ -65,3 +65,13 @@ def test_capacity_limits_all_allocations_together(spread):
         device.allocate(300_000, "fourth")
     with pytest.raises(UsageError, match="cannot reserve"):
         device.reserve(300_000)
+
+
+def test_sparse_allocations_are_apart_and_limited():
+    device = DeviceMemory()
+    places = [device.allocate_sparse(memory.SPARSE, str(number)) for number in range(4)]
+    assert all(b.address >= a.address + a.size for a, b in itertools.pairwise(places))
+    with pytest.raises(UsageError, match="address space"):
+        device.allocate_sparse(1, "fifth")
+    device.reset()
+    assert device.allocate_sparse(1, "first").address == places[0].address

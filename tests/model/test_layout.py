@@ -66,3 +66,10 @@ def test_is_contiguous_ignores_irrelevant_strides():
     assert not Layout((3, 4), (1, 3)).is_contiguous
     assert not Layout((3, 4), (0, 1)).is_contiguous
     assert not Layout((4,), (2,)).is_contiguous
+
+
+@pytest.mark.parametrize("text", ["3x4", "3x4:1,3", "2x3x4:1,8,2+5", "2x1x3:1,1,2", "7"])
+def test_coordinates_of_positions_find_the_elements_of_a_dense_layout(text):
+    layout = Layout.parse(text)
+    positions = np.arange(layout.offset, layout.span)
+    assert np.array_equal(layout.indices()[layout.coordinates(positions)], positions)

@@ -40,20 +40,28 @@ static inline void copy_some(u8 *to, const u8 *from, u32 n) {
 }
 
 // --- the state of bytes ---
-static void open_page(Context *c, u64 page) {
-  u8 *const state = c->shadow + (c->sparse - c->base) + page * PAGE;
-  const u64 bytes = c->sparse_bytes - page * PAGE;
-  if (state[0] || c->openings == PAGES) return;
-  memset(state, WRITABLE, bytes < PAGE ? bytes : PAGE);
-  c->opened[c->openings++] = page;
+static void open_page(Context *c, const Sparse &s, u64 page) {
+  const u64 offset = s.at - c->base + page * PAGE, left = s.bytes - page * PAGE, bytes = left < PAGE ? left : PAGE;
+  if (c->shadow[offset] || c->openings == PAGES) return;
+  for (u64 done = 0, from = s.tile ? page * PAGE % s.tile_bytes : 0; s.tile && done < bytes; from = 0) {
+    const u64 rest = s.tile_bytes - from, n = rest < bytes - done ? rest : bytes - done;
+    memcpy(c->data + offset + done, s.tile + from, n);
+    done += n;
+  }
+  memset(c->shadow + offset, s.state, bytes);
+  if (s.state & WRITABLE) c->opened[c->openings++] = page;
+}
+static void open_pages(Context *c, u64 at, u32 bytes, u32 state) {
+  for (const Sparse &s : c->sparse)
+    if (u64 from = at - s.at; from < s.bytes && s.bytes - from >= bytes && (s.tile || state == WRITABLE))
+      for (u64 page = from / PAGE; page <= (from + bytes - 1) / PAGE; page++) open_page(c, s, page);
 }
 // The fault of an access that needs `state` in all bytes; NONE if it may proceed.
 static u32 refused(Context *c, u64 at, u32 bytes, u32 state) {
   u32 outside = state == READABLE ? READ_OUTSIDE : WRITE_OUTSIDE;
   u64 offset = at - c->base;
   if (offset >= c->size || c->size - offset < bytes) return outside;
-  if (u64 from = at - c->sparse; state == WRITABLE && from < c->sparse_bytes && c->sparse_bytes - from >= bytes)
-    for (u64 page = from / PAGE; page <= (from + bytes - 1) / PAGE; page++) open_page(c, page);
+  if (c->sparse[0].bytes) open_pages(c, at, bytes, state);
   if (!c->checked) return NONE;
   const u8 *s = c->shadow + offset;
   u32 every = 3, any = 0;

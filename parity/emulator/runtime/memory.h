@@ -6,6 +6,14 @@
 struct Cell;
 struct Group;
 struct Program;
+constexpr u64 SPARSE_BUFFERS = 4;
+// A buffer that is too large to hold. An access opens a page, and fills it with the part of the content.
+struct Sparse {
+  u64 at, bytes;             // device address and size; 0 bytes: none
+  const u8 *tile;            // content that repeats; or null
+  u64 tile_bytes;
+  u64 state;                 // of the bytes of an opened page
+};
 struct Context {
   u8 *data, *shadow;         // host copies of device memory and of its state: one byte of state per byte
   u64 base, size;            // device address of data[0]; bytes
@@ -50,8 +58,8 @@ struct Context {
   u16 *wrote[2], *loaded[2]; // the instructions that did so
   u64 used;                  // the largest distance of a byte that was ever allocated from a multiple of 4 GiB
   u32 phases;                // number of the last phase of a warp
-  u64 sparse, sparse_bytes;  // device address and size of the sparse allocation
-  u32 *opened;               // its pages that were written, and how many
+  Sparse sparse[SPARSE_BUFFERS]; // from the first on; the kernel may write only one of them
+  u32 *opened;               // its opened pages, and how many
   u64 openings;
   u64 sampled;               // the workgroups to execute; 0: all
   u32 fresh;                 // the state of the bytes of LDS and scratch memory at the start of a workgroup
