@@ -180,7 +180,8 @@ def _with_sparse_rows(op: Declaration, sized: Sequence[tuple[int, Case]], multip
         if not size:
             break
         axes = row_axes(op, base) or {}
-        for count, strides in _spread_rows(op, base, axes, multiple * 2**32 // size + 1):
+        wanted = min(multiple * 2**32, MOST_SPARSE - size) // size + 1
+        for count, strides in _spread_rows(op, base, axes, size, wanted):
             try:
                 case = _with_usual_data(op, with_rows(base, axes, count, strides))
                 case = parse_case(op, f"{str(case)[:-1]} {launch})")
@@ -193,15 +194,18 @@ def _with_sparse_rows(op: Declaration, sized: Sequence[tuple[int, Case]], multip
 
 
 def _spread_rows(
-    op: Declaration, base: Case, axes: Mapping[str, int], count: int
+    op: Declaration, base: Case, axes: Mapping[str, int], size: int, count: int
 ) -> Iterator[tuple[int, Mapping[str, int]]]:
-    """Yield numbers of rows, and strides of the inputs' rows: with gaps, without, overlapping, and fewer rows."""
+    """Yield numbers of rows, and strides of the inputs' rows: with gaps, without, overlapping, and fewer rows.
+
+    ``size`` is the number of elements of an output's row, and ``count`` the wanted number of rows.
+    """
     sizes = {name: base.layouts[name].numel // case_rows(op, base) for name in axes if name in base.layouts}
     inputs = {name: size for name, size in sizes.items() if not axes[name] and name not in op.compared}
     for strides in ({name: size + 1 for name, size in inputs.items()}, {}, dict.fromkeys(inputs, 1)):
-        if count * max([1, *({**sizes, **strides}.values())]) < MOST_SPARSE:
+        if count * max([size, *({**sizes, **strides}.values())]) <= MOST_SPARSE:
             yield count, strides
-    yield (MOST_SPARSE - 1) // max([1, *sizes.values()]), {}
+    yield MOST_SPARSE // max([size, *sizes.values()]), {}
 
 
 def _row_size(op: Declaration, case: Case) -> int:

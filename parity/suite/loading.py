@@ -190,7 +190,7 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None, only: 
         raise UsageError("\n".join(problems) or f"the files of {cases} declare no op; {hint}")
     imported = sorted({file for module in modules.values() for file in module.__dict__["__parity_files__"]})
     suite = Suite(kernels, cases, ops, sides=sides or Sides(), case_files=case_files, imported=tuple(imported))
-    problems += _missing_sources(suite)
+    problems += _missing_sources(suite).values()
     if not only and suite.files and len(suite.missing) == len(suite.files):
         if not any(find_below(kernels, *CUDA_SUFFIXES, ".hip")):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")
@@ -324,14 +324,21 @@ def _nearest_keyword(error: BaseException) -> str:
     return nearest(found[2], known[found[1]]) if found and found[1] in known else ""
 
 
-def _missing_sources(suite: Suite) -> list[str]:
+def problems_of(suite: Suite, selection: Selection) -> tuple[str, ...]:
+    """Return the problems of a suite that concern a selection: all, except missing sources of other modules."""
+    selected = {entry.op.module for entry in suite.entries_in(selection)}
+    others = {text for module, text in _missing_sources(suite).items() if module not in selected}
+    return tuple(each for each in suite.problems if each not in others)
+
+
+def _missing_sources(suite: Suite) -> dict[str, str]:
     """A problem for each module whose source file does not exist."""
-    problems = []
+    problems = {}
     for module in suite.missing:
         known = [path.name for suffix in (*CUDA_SUFFIXES, ".hip") for path in suite.kernels.glob(f"*{suffix}")]
         ops = [op for op in suite.ops.values() if op.module == module]
         names, near = [op.name for op in ops], nearest(ops[0].file, known)
-        problems.append(f"{ops[0].declared}: op {first_names(names, 1)}: there is no {suite.files[module]}{near}")
+        problems[module] = f"{ops[0].declared}: op {first_names(names, 1)}: there is no {suite.files[module]}{near}"
     return problems
 
 

@@ -231,9 +231,15 @@ def test_fork_runs_same_cases_and_lists_missing_kernels(parity, kernels, edit, t
 def test_commands_report_missing_kernels_of_fork(parity, kernels, command):
     (kernels / "sort.cu").unlink()
     options = {"list": (), "footprint": TARGET, "bench": (*TARGET, "--runner", "emulated")}[command]
-    result = parity(command, "affine", "--dtype", "f32", "--kernels", kernels, *options)
+    result = parity(command, "affine", "sort", "--dtype", "f32", "--kernels", kernels, *options)
     assert result.code == 2 and f"there is no {kernels / 'sort.cu'}" in result.err
     assert ("affine.affine" if command == "list" else "affine_f32") in result.out
+
+
+def test_missing_source_of_other_module_does_not_concern_a_selection(parity, kernels):
+    (kernels / "sort.cu").unlink()
+    result = parity("list", "affine", "--kernels", kernels)
+    assert result.code == 0 and "there is no" not in result.err
 
 
 def test_show_lists_each_output_with_limited_elements(parity, library):

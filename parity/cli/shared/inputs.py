@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from parity.errors import NotAvailable, UsageError
 from parity.model.case import Case
 from parity.model.dtypes import dtype
 from parity.op import Entry
-from parity.suite.loading import Suite, find_suite
+from parity.suite.loading import Suite, find_suite, problems_of
 from parity.suite.selection import Selection
 from parity.suite.settings import SHIPPED, find_project
 
@@ -33,6 +33,17 @@ def load_suite(arguments: argparse.Namespace) -> Suite:
 
     Prints the parts of the suite that cannot be used, and stores them in ``arguments.problems`` for the exit code.
     """
+    suite = _find_suite(arguments)
+    _report_problems(arguments, suite)
+    return suite
+
+
+def _report_problems(arguments: argparse.Namespace, suite: Suite) -> None:
+    arguments.problems = suite.problems
+    warn(suite.problems)
+
+
+def _find_suite(arguments: argparse.Namespace) -> Suite:
     if captured := getattr(arguments, "captured", None):
         return _captured_suite(captured, arguments)
     suite = find_suite(
@@ -44,21 +55,23 @@ def load_suite(arguments: argparse.Namespace) -> Suite:
     )
     if suite.kernels == SHIPPED / "kernels" and not Path.cwd().is_relative_to(SHIPPED):
         warn(["no pyproject.toml with [tool.parity] is here or above; this is parity's own suite"])
-    arguments.problems = suite.problems
-    warn(suite.problems)
     return suite
 
 
 def select(arguments: argparse.Namespace) -> tuple[Suite, Selection]:
-    """Load the suite and select what the selectors and ``--dtype`` name.
+    """Load the suite and select what the selectors and ``--dtype`` name. Ignores missing sources of other modules.
 
     Raises:
         UsageError: a dtype, op or kernel is unknown, or a case is malformed.
     """
     for name in arguments.dtype:
         dtype(name)
-    suite = load_suite(arguments)
-    selection = suite.select(arguments.selectors, arguments.dtype)
+    suite = _find_suite(arguments)
+    try:
+        selection = suite.select(arguments.selectors, arguments.dtype)
+        suite = suite if suite.capture else replace(suite, problems=problems_of(suite, selection))
+    finally:
+        _report_problems(arguments, suite)
     if not suite.capture:
         return suite, selection
     from parity.captures.suite import select_launches  # imports what infers declarations
@@ -75,16 +88,13 @@ def _captured_suite(path: Path, arguments: argparse.Namespace) -> Suite:
     )
     targets = [name for name in arguments.target if name in TARGETS] or list(DEFAULT_TARGETS)
     with run_progress() as (_, note):
-        suite = captured_suite(
+        return captured_suite(
             path,
             project,
             targets,
             jobs=getattr(arguments, "jobs", None),
             done=lambda built: note(f"{built.module} {built.target}"),
         )
-    arguments.problems = suite.problems
-    warn(suite.problems)
-    return suite
 
 
 @dataclass(frozen=True)
