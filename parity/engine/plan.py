@@ -14,8 +14,7 @@ from parity.model.code_object import CodeObject
 from parity.op import Entry
 from parity.runners import OpRunner, Runner, device_description
 from parity.suite.loading import Suite, load_suite
-from parity.suite.options import EXAMPLES
-from parity.suite.sample_cache import drawn_cases
+from parity.suite.sample_cache import kernel_cases
 from parity.suite.selection import Selection
 
 SECONDS = 60.0
@@ -137,16 +136,8 @@ class Plan:
         if task.cases is not None:
             return list(task.cases)
         entry = suite.entry(task)
-        op, dtypes, launches = entry.op, entry.dtypes, self.launches
-        cases = [(title, str(case)) for title, case in op.named_cases(dtypes, launches=launches)]
-        found = drawn_cases(op, dtypes, launches, self.entry_seed(entry), self.examples)
-        if not found:
-            fulfils = f"fulfils where={op.where!r} and " if op.where else ""
-            raise op.origin.error(f"no drawn case {fulfils}has a launch; set choices= so that some do")
-        cases += [("", text) for text in found]
-        if self.examples >= EXAMPLES:
-            edges = op.edge_cases([op.parse(text) for text in found], launches=launches)
-            cases += [(title, str(case)) for title, case in edges if sparse or not op.is_sparse(case)]
+        found = kernel_cases(entry.op, entry.dtypes, self.launches, self.entry_seed(entry), self.examples)
+        cases = [(title, text) for title, text, is_sparse in found if sparse or not is_sparse]
         drawn = {text for _, text in cases}
         return cases + [(title, text) for title, text in (*suite.found_cases(entry), *task.also) if text not in drawn]
 

@@ -15,11 +15,12 @@ import gmpy2
 import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, DType, array_dtype
+from parity.reference.exact_context import exact_context
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.real import doubles
 from parity.reference.rounding import SLACK, smallest, store, unit_roundoff, wide
 
-_EXACT = gmpy2.context(precision=256)
+_EXACT = exact_context(256)
 
 
 def scaled_matmul(a: Array, b: Array, bias: Array | None, c: Array, alpha: float, beta: float, to: DType) -> Expected:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import gmpy2
 import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, DType, array_dtype
 from parity.model.launch import Grid
 from parity.reference.accuracy import accuracy
+from parity.reference.exact_context import exact_context
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import Hull, Nominal, hull_bounds
 from parity.reference.real import doubles
@@ -24,7 +24,7 @@ from parity.reference.reduce import tree_depth
 from parity.reference.rounding import SLACK, smallest, store, to_grid, ulp_safe, unit_roundoff, wide
 
 _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
-_EXACT = gmpy2.context(precision=128)
+_EXACT = exact_context(128)
 
 
 def softmax(x: Array, grid: Grid) -> Expected:

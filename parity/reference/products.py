@@ -15,17 +15,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-import gmpy2
 import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, DType, array_dtype
+from parity.reference.exact_context import exact_context
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles
 from parity.reference.rounding import SLACK, smallest, store, to_grid, ulp, unit_roundoff, wide
 
 _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
-_EXACT = gmpy2.context(precision=128)
+_EXACT = exact_context(128)
 
 
 def sum_of_products(left: Array, right: Array) -> Expected:

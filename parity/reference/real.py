@@ -16,9 +16,10 @@ import gmpy2
 import numpy as np
 
 from parity.model.dtypes import Array, DType
+from parity.reference.exact_context import exact_context
 from parity.reference.rounding import smallest, ulp_safe, unit_roundoff
 
-_MP = gmpy2.context(precision=128)
+_MP = exact_context(128)
 _ROOT_HALF = math.sqrt(0.5)
 _GELU_SCALE = math.sqrt(2 / math.pi)
 _GELU_CUBIC = 0.044715

@@ -10,18 +10,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import gmpy2
 import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, DType, array_dtype
 from parity.model.launch import Grid
+from parity.reference.exact_context import exact_context
 from parity.reference.expected import Bounds, Expected
 from parity.reference.real import doubles
 from parity.reference.rounding import SLACK, store, unit_roundoff, wide
 
 _F64 = DTYPES["f64"]
 _HALVES = ("f16", "bf16")
-_EXACT = gmpy2.context(precision=128)
+_EXACT = exact_context(128)
 
 
 def tree_depth(terms: int, threads: int) -> int:

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import gmpy2
 import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, array_dtype
+from parity.reference.exact_context import exact_context
 from parity.reference.expected import Bounds, Expected
 from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles
 from parity.reference.rounding import fma, smallest, store, to_grid, unit_roundoff, wide
 
 _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
-_EXACT = gmpy2.context(precision=256)
+_EXACT = exact_context(256)
 
 
 def upsample_nearest2d(src: Array, w_out: Any, h_out: Any, w_scale: Any, h_scale: Any) -> Expected:

@@ -15,7 +15,8 @@ from parity.data.sampling import sample
 from parity.platform import code_digest
 from parity.suite import sample_cache
 from parity.suite.loading import load_suite
-from parity.suite.sample_cache import drawn_cases
+from parity.suite.options import EXAMPLES
+from parity.suite.sample_cache import drawn_cases, kernel_cases, reference_code
 
 CASES = """
 from parity.ops.declaration import DATA
@@ -93,6 +94,58 @@ def test_other_arguments_draw_again(tmp_path, draws, other):
     of(op)
     of(op, **other)
     assert len(draws) == 2
+
+
+def test_cached_cases_of_kernel_equal_new_ones_and_have_edge_cases(suite, draws, monkeypatch):
+    op = suite.op("unary.gelu")
+    edges = []
+    monkeypatch.setattr(type(op), "edge_cases", _counting(type(op).edge_cases, edges))
+    first, second = (kernel_cases(op, ("f64",), "any", 1, EXAMPLES) for _ in range(2))
+    assert first == second
+    assert (len(draws), len(edges)) == (1, 1)
+    assert [text for title, text, _ in first if not title] == of(op, ("f64",), count=EXAMPLES)
+    assert sum(is_sparse for _, _, is_sparse in first) == 1
+    few = kernel_cases(op, ("f64",), "any", 1, EXAMPLES - 1)
+    assert len(few) < len(first) and len(edges) == 1
+
+
+def _counting(function, calls):
+    def counted(*arguments, **options):
+        calls.append(arguments)
+        return function(*arguments, **options)
+
+    return counted
+
+
+REFERENCES = [
+    ("", "reference=lambda x: x"),
+    ("", "reference=lambda x: x + 1"),
+    ("def plus(x): return x + 2", "reference=plus"),
+    ("def plus(x): return x + 3", "reference=plus"),
+]
+
+
+def test_edited_reference_makes_edge_cases_again_and_draws_once(tmp_path, draws):
+    codes = set()
+    for before, more in REFERENCES:
+        op = declared(tmp_path, f'choices={{"n": (3, 5)}}, {more}', before)
+        codes.add(reference_code(op))
+        of(op)
+    assert len(codes) == len(REFERENCES) and "" not in codes
+    assert len(draws) == 1
+
+
+def test_every_reference_of_suite_can_be_hashed(suite):
+    assert all(reference_code(op) for op in suite.ops.values())
+
+
+def test_used_reference_has_same_digest(suite):
+    """Contexts of MPFR remember that an operation was inexact."""
+    op = suite.op("unary.gelu")
+    before = reference_code(op)
+    op.call(op.parse("unary.gelu[f64](x=7:1~normal@0)")).expected()
+    reference_code.cache_clear()
+    assert reference_code(op) == before
 
 
 FUNCTIONS = "def none(g): return ''\ndef one(g): return (1,)\ndef two(g): return (2,)"
