@@ -214,10 +214,9 @@ def _sample_rows(op: Declaration, case: Case, call: Call, places: Array) -> Call
     assert axes is not None
     first, *rest = call.layout.coordinates(places)
     rows, number = np.unique(first, return_inverse=True)
-    small, dtypes = with_rows(case, axes, rows.size), {call.output: call.buffers[call.output].data.dtype}
-    refer = functools.partial(_refer, op, small, view_case(op, small), call.computation, dtypes)
-    # The order of ties may depend on the launch.
-    refer, index = functools.partial(refer, grid=view_case(op, case).grid), (number, *rest)
+    small, index = with_rows(case, axes, rows.size), (number, *rest)
+    refer = functools.partial(call_reference, op, small, view_case(op, small), call.computation.params)
+    refer = functools.partial(refer, grid=view_case(op, case).grid)  # the order of ties may depend on the launch
 
     @functools.cache
     def references() -> Mapping[str, Expected]:
