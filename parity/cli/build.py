@@ -32,7 +32,7 @@ from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
 from parity.porting import Switch, Translation, find_modules, kernels_of, setting_for, stubbed_libraries
 from parity.report.tables import coloured
-from parity.suite.loading import load_suite
+from parity.suite.loading import Suite, load_suite
 from parity.suite.settings import Project, find_project
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
@@ -62,7 +62,8 @@ HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", 
 def main(arguments: argparse.Namespace) -> int:
     """Build and print; return 1 if a module does not compile for a requested or default target."""
     project = _project(arguments)
-    modules = _modules(project, arguments.modules)
+    suite = _suite(project)
+    modules = _modules(project, suite, arguments.modules)
     targets = [target(name).name for name in versions_of(dict.fromkeys(arguments.target or DEFAULT_TARGETS))]
     cuda = {} if arguments.target else _cuda_sides(modules)
     total, found = len(modules) * len(targets) + len(cuda), list[Built]()
@@ -72,7 +73,7 @@ def main(arguments: argparse.Namespace) -> int:
             found.append(one)
             done(one)
 
-        settings = BuildSettings(project.sides, kernels=_triton_kernels(project))
+        settings = BuildSettings(project.sides, kernels=_triton_kernels(suite) if suite else {})
         callbacks = BuildCallbacks(finished, done.note)
         build_all = partial(build, project.kernels, jobs=arguments.jobs, settings=settings, progress=callbacks)
         stopped: KeyboardInterrupt | None = None
@@ -125,12 +126,16 @@ def _cuda_sides(modules: Mapping[str, Path]) -> dict[str, Path]:
     return {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
 
 
-def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
+def _suite(project: Project) -> Suite | None:
+    """The suite; None if its case files are missing or broken, because the sources compile without them."""
+    with suppress(UsageError):
+        return load_suite(project.kernels, project.cases)
+    return None
+
+
+def _modules(project: Project, suite: Suite | None, wanted: Sequence[str]) -> dict[str, Path]:
     """The files to build, by module: the modules of the suite, and other files of the folder by their names."""
-    declared: dict[Path, str] = {}
-    with suppress(UsageError):  # case files are missing or broken: the sources compile without them
-        suite = load_suite(project.kernels, project.cases)
-        declared = {suite.files[module]: module for module in suite.modules if module not in suite.missing}
+    declared = {path: module for module, path in suite.files.items() if module not in suite.missing} if suite else {}
     found = find_modules(project.kernels, ported=project.sides.ported, declared=declared)
     found = {declared.get(path, name): path for name, path in found.items()}
     files = {path.resolve(): name for name, path in found.items()}
@@ -141,13 +146,10 @@ def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
     return {name: found[name] for name in wanted or found}
 
 
-def _triton_kernels(project: Project) -> dict[str, tuple[str, ...]]:
+def _triton_kernels(suite: Suite) -> dict[str, tuple[str, ...]]:
     """The specializations of Triton functions, by module. Other kernels are built as their sources have them."""
-    with suppress(UsageError):
-        suite = load_suite(project.kernels, project.cases)
-        modules = {op.module for op in suite.ops.values() if op.triton}
-        return {module: names for module, names in kernels_to_instantiate(suite).items() if module in modules}
-    return {}
+    modules = {op.module for op in suite.ops.values() if op.triton}
+    return {module: names for module, names in kernels_to_instantiate(suite).items() if module in modules}
 
 
 def _numbers(one: Built) -> list[int]:

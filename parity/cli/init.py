@@ -183,9 +183,9 @@ class _CaseFiles:
         if op.name and not op.question and try_it:
             self.untried[op.name] = self.files[path], op
         if time.monotonic() - self.tried_at > _TRY_AFTER:
-            self.settle(shown=False)
+            self.try_declarations(shown=False)
 
-    def settle(self, *, shown: bool = True) -> None:
+    def try_declarations(self, *, shown: bool = True) -> None:
         """Write the files. Declare ops that fail on CUDA's side from a single launch, or turn them into comments."""
         self.write()
         failed = self._failed(shown)
@@ -289,7 +289,7 @@ def _write_cases(
         raise UsageError(f"no source in {project.kernels} defines a kernel of the capture; see parity list --captured")
     if chosen.names and not met:
         raise UsageError(f"--only {','.join(chosen.names)}: no module and no kernel of {project.kernels} has this name")
-    files.settle()
+    files.try_declarations()
     return [*files.files], files.summary()
 
 

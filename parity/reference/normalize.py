@@ -115,14 +115,14 @@ class _Normed:
     """``normed * factor + term``, rounded to f32 and then stored as ``dtype``.
 
     ``normed`` (rows, columns) has an absolute error of ``error(limits)``, including its rounding, except in
-    ``doubtful`` rows, in which f32 overflows or not, depending on the order.
+    ``uncertain`` rows, in which f32 overflows or not, depending on the order.
     """
 
     normed: Array
     factor: Array
     term: Array | None
     error: Callable[[Limits], Array]
-    doubtful: Array
+    uncertain: Array
     dtype: DType
 
     def expected(self) -> Expected:
@@ -137,7 +137,7 @@ class _Normed:
             partial(self._bounds, product, exact, value),
             alternatives=(infinite,) if self.term is not None and overflow.any() else (),
             nan_allowed=(overflow & np.isinf(exact)) | (np.isinf(self.factor) & (np.abs(self.normed) < 2.0**-125)),
-            unspecified=np.broadcast_to(self.doubtful, value.shape),
+            unspecified=np.broadcast_to(self.uncertain, value.shape),
         )
 
     def _bounds(self, product: Array, exact: Array, value: Array, limits: Limits) -> Bounds:
@@ -158,7 +158,7 @@ def rms_norm(x: Array, alpha: Array | None, eps: Any, grid: Grid) -> Expected:
     x (rows, columns), alpha (columns,) or None.
     """
     w, u, tiny = _in_f32(x), unit_roundoff(_F32), smallest(_F32)
-    squares, doubtful = _sum_in_f32(w * w)
+    squares, uncertain = _sum_in_f32(w * w)
     square = squares / x.shape[1] + wide(eps)
     scale = _Scale(square, (tree_depth(x.shape[1], grid.threads) + 3) * u + tiny / (2 * square))
     normed = np.asarray(w * scale.value)
@@ -168,7 +168,7 @@ def rms_norm(x: Array, alpha: Array | None, eps: Any, grid: Grid) -> Expected:
         return np.asarray(np.abs(w) * scale.error + np.abs(normed) * root + tiny)
 
     factor = np.ones(1) if alpha is None else _in_f32(alpha)
-    return _Normed(normed, factor, None, error, doubtful | scale.unknown, array_dtype(x)).expected()
+    return _Normed(normed, factor, None, error, uncertain | scale.unknown, array_dtype(x)).expected()
 
 
 def layer_norm(x: Array, alpha: Array | None, beta: Array | None, eps: Any, grid: Grid) -> Expected:
@@ -179,7 +179,7 @@ def layer_norm(x: Array, alpha: Array | None, beta: Array | None, eps: Any, grid
     """
     w, u, tiny = _in_f32(x), unit_roundoff(_F32), smallest(_F32)
     depth = tree_depth(x.shape[1], grid.threads)
-    size, doubtful = _sum_in_f32(np.abs(w))
+    size, uncertain = _sum_in_f32(np.abs(w))
     mean = w.sum(axis=1, keepdims=True) / x.shape[1]
     mean_error = (depth + 1) * u * size / x.shape[1] + tiny
     deviation = np.asarray(w - mean)
@@ -197,7 +197,7 @@ def layer_norm(x: Array, alpha: Array | None, beta: Array | None, eps: Any, grid
 
     overflow |= np.isinf(size) & np.isfinite(w).all(axis=1, keepdims=True)
     factor, term = np.ones(1) if alpha is None else _in_f32(alpha), None if beta is None else _in_f32(beta)
-    return _Normed(normed, factor, term, error, doubtful | overflow | scale.unknown, array_dtype(x)).expected()
+    return _Normed(normed, factor, term, error, uncertain | overflow | scale.unknown, array_dtype(x)).expected()
 
 
 def _in_f32(x: Array) -> Array:

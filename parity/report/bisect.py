@@ -69,7 +69,7 @@ def sentence(answer: BisectResult, sources: Path) -> str:
         for each in answer.before
         if each.record
         and each.record.verdict.failed
-        and not any(turned.column == each.column for turned in answer.of(Effect.GONE))
+        and not any(build.column == each.column for build in answer.of(Effect.GONE))
     ]
     return "\n".join(lines)
 
@@ -150,28 +150,28 @@ def _nothing(answer: BisectResult) -> Iterator[str]:
         )
 
 
-def _row(answer: BisectResult, turned: Rebuild, built: Rebuild) -> list[tables.Cell]:
-    effect = answer.effect(turned) if turned.option else Effect.NONE
+def _row(answer: BisectResult, build: Rebuild, as_built: Rebuild) -> list[tables.Cell]:
+    effect = answer.effect(build) if build.option else Effect.NONE
     style = _STYLES.get(effect, "")
-    record = turned.record
-    name = turned.option.name if turned.option else AS_BUILT
+    record = build.record
+    name = build.option.name if build.option else AS_BUILT
     verdict, error, count = str(effect), "", ""
     if record and effect not in (Effect.SAME, Effect.NOT_BUILT):
-        verdict, error, count = _verdict(turned), _error(record.verdict), _count(record, built.record)
-    how = turned.how.partition(", which ")[0].removeprefix("with ")
-    changed = turned.error or _changed(turned.changes)
-    return [Text(name, style), how, turned.column.target, Text(verdict, style), error, count, changed]
+        verdict, error, count = _verdict(build), _error(record.verdict), _count(record, as_built.record)
+    how = build.how.partition(", which ")[0].removeprefix("with ")
+    changed = build.error or _changed(build.changes)
+    return [Text(name, style), how, build.column.target, Text(verdict, style), error, count, changed]
 
 
-def _verdict(turned: Rebuild) -> str:
+def _verdict(build: Rebuild) -> str:
     """The outcome on the rebuilt side, or on the other side if only that one fails."""
-    assert turned.record is not None
-    own = turned.record
-    other = next((each for each in turned.records if each is not own and each.verdict.failed), None)
+    assert build.record is not None
+    own = build.record
+    other = next((each for each in build.records if each is not own and each.verdict.failed), None)
     shown = other if other and not own.verdict.failed else own
     status = f"FAIL {shown.verdict.kind}".rstrip() if shown.verdict.failed else str(shown.verdict.status)
     where = f" on {shown.target}" if shown is not own else ""
-    against = next((each.against for each in turned.records if each.against), None)
+    against = next((each.against for each in build.records if each.against), None)
     return f"{status}{where}" + (f", {against.conclusion}" if against and not shown.verdict.failed else "")
 
 
@@ -193,8 +193,8 @@ def _count(record: CaseRecord, built: CaseRecord | None) -> str:
     return f"{record.instructions:,} {100 * record.instructions / usual - 100:+.0f} %"
 
 
-def _cost(answer: BisectResult, turned: Rebuild) -> str:
-    usual, own = answer.as_built(turned.column).record, turned.record
+def _cost(answer: BisectResult, build: Rebuild) -> str:
+    usual, own = answer.as_built(build.column).record, build.record
     if not usual or not own or not usual.instructions or own.instructions is None:
         return ""
     more = 100 * own.instructions / usual.instructions - 100
@@ -215,23 +215,23 @@ def _more(changes: tuple[LineChange, ...]) -> str:
     return f", and {len(more)} other lines" if more else ""
 
 
-def _failing(turned: Rebuild) -> str:
-    verdict = next(each.verdict for each in turned.records if each.verdict.failed)
+def _failing(build: Rebuild) -> str:
+    verdict = next(each.verdict for each in build.records if each.verdict.failed)
     return verdict.kind or str(verdict.status)
 
 
-def _detail(turned: Rebuild) -> list[str]:
+def _detail(build: Rebuild) -> list[str]:
     """The details of the failures with the option changed."""
-    return [line for each in turned.records if each.verdict.failed for line in each.verdict.detail.splitlines()]
+    return [line for each in build.records if each.verdict.failed for line in each.verdict.detail.splitlines()]
 
 
-def _named(turned: Rebuild) -> Mapping[str, str]:
-    assert turned.option is not None
-    return {"knob": turned.option.name, "with": turned.how, "target": turned.column.target, "says": turned.option.says}
+def _named(build: Rebuild) -> Mapping[str, str]:
+    assert build.option is not None
+    return {"knob": build.option.name, "with": build.how, "target": build.column.target, "says": build.option.says}
 
 
-def _short(turned: Rebuild) -> str:
-    return f"{_with(turned.how.partition(', which ')[0])} on {turned.column.target}"
+def _short(build: Rebuild) -> str:
+    return f"{_with(build.how.partition(', which ')[0])} on {build.column.target}"
 
 
 def _with(how: str) -> str:

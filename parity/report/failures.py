@@ -28,7 +28,8 @@ KERNELS_NAMED = 8
 """Kernels that did not compile to list by name."""
 _PLACE = re.compile(r"[\w./+-]+\.\w+:\d+")
 """Matches a line of source in a reason."""
-MISFITS = ("missing kernel", "error", DECLARATION)
+WRONG_DECLARATIONS = ("missing kernel", "error", DECLARATION)
+"""Failure classes whose cause may be the declaration of the op."""
 CLASSES = {row["class"]: row for row in read_table(Path(__file__).with_name("classes.csv"))}
 """The ``meaning`` of each failure class, and the ``next`` step, with ``{explain}`` and others in place of commands."""
 LABELS = (
@@ -263,9 +264,9 @@ def failure_lines(
     found |= {"because": verdict.detail.rstrip(), "printed": small.printed.rstrip()}
     own = _and(list(dict.fromkeys(each.target for each in failure.records if each.where.side == record.where.side)))
     found["who"] = _who(record, small, own)
-    misfit = kind in MISFITS or _both_fail(record)
+    may_be_declared_wrongly = kind in WRONG_DECLARATIONS or _both_fail(record)
     guessed = f", where parity init guessed {_and(guesses)}: compare them with the host's launch" if guesses else ""
-    found["declared"] = f"{declared}{guessed}" if declared and (misfit or guesses) else ""
+    found["declared"] = f"{declared}{guessed}" if declared and (may_be_declared_wrongly or guesses) else ""
     found |= {"next": _next(kind, small, reproduction), "again": reproduction.of(small)}
     labels = list(LABELS)
     if len(found["because"].splitlines()) > BRIEF:

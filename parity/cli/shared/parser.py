@@ -89,11 +89,8 @@ def _first_clause(text: str) -> str:
     return re.split(r"[:;(]|, (?:in addition|which|so that|although|with)\b", text)[0].strip().removesuffix(".")
 
 
-class _Version(argparse.Action):
+class _Version(_Help):
     """Prints the version without argparse's formatter, whose import of Rich takes longer than everything else."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
-        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"parity {__version__}")
