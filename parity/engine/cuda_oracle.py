@@ -93,7 +93,7 @@ class CudaOracle:
         Otherwise a port through a narrower type, such as f32 through f16, would itself widen the error bound.
         """
         code = self.mine.code
-        ptx = kernel_ptx(self.call, self.theirs.code) if self.theirs else ""
+        ptx = kernel_code(self.call, self.theirs.code) if self.theirs else ""
         if not ptx or gpu_of(code.target) not in TARGETS:
             return self.mine
         listing = code.listing
@@ -111,7 +111,7 @@ class CudaOracle:
         the old value and the sum.
         """
         flushed = LEAST_NORMAL if _EXP.search(self.mine.code.listing) else 0.0
-        if self.theirs and _SUMS.search(kernel_ptx(self.call, self.theirs.code)):
+        if self.theirs and _SUMS.search(kernel_code(self.call, self.theirs.code)):
             launches = self.call.on(self.theirs.code).launch.sequence
             flushed += 3 * LEAST_NORMAL * sum(math.prod((*each.grid, *each.block)) for each in launches)
         return flushed
@@ -123,21 +123,22 @@ LEAST_NORMAL = 2.0**-126
 """The smallest normal f32."""
 
 
-def kernel_ptx(call: Call, code: CodeObject) -> str:
-    """Return the PTX of a case's kernels and of the functions that they call; empty if the code has no PTX."""
+def kernel_code(call: Call, code: CodeObject) -> str:
+    """Return the PTX or the listing of a case's kernels and of the functions that they call; empty if there is none."""
     from parity.emulator.ptx.parse import function_texts, kernel_functions
 
-    kernels = (each.kernel for each in call.on(code).launch.sequence)
-    of_kernels = (kernel_functions(code.listing, name) for name in kernels if name in function_texts(code.listing))
-    return "\n".join(each.text for several in of_kernels for each in several)
+    kernels = [each.kernel for each in call.on(code).launch.sequence]
+    if gpu_of(code.target) in TARGETS:
+        texts = [body.text for name in kernels for body in function_bodies(code.listing, name)]
+    else:
+        known = function_texts(code.listing)
+        texts = [each.text for name in kernels if name in known for each in kernel_functions(code.listing, name)]
+    return "\n".join(texts)
 
 
 def has_extrema(call: Call, code: CodeObject) -> bool:
     """Return True if a case's kernels compute minima or maxima of floating-point numbers (D7)."""
-    if gpu_of(code.target) not in TARGETS:
-        return bool(_EXTREMA.search(kernel_ptx(call, code)))
-    kernels = (each.kernel for each in call.on(code).launch.sequence)
-    return any(_EXTREMA.search(each.text) for kernel in kernels for each in function_bodies(code.listing, kernel))
+    return bool(_EXTREMA.search(kernel_code(call, code)))
 
 
 _EXTREMA = re.compile(r"\b(?:min|max)\.(?:\w+\.)*b?f(?:16|32|64)|\bv_\w*(?:min|max|med3)\w*_f(?:16|32|64)")

@@ -13,7 +13,7 @@ from parity.compare.comparison import check_unmodified, compare
 from parity.compare.ulps import format_value
 from parity.compare.verdict import Status, Verdict
 from parity.data.streams import quiet
-from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, kernel_ptx
+from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, kernel_code
 from parity.engine.nondeterminism import judge_reordered
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, describe_os_error
 from parity.model.case import Case
@@ -136,7 +136,7 @@ def judge(
     if verdict.first and verdict.failed and call.references and _has_signalling_input(call, verdict.first.coordinates):
         verdict = verdict.noted(SIGNALLING_INPUT)
     if verdict.first and verdict.failed and oracle and oracle.code:
-        verdict = verdict.noted(*(f"its code may meet {each}" for each in met_by(kernel_ptx(call, oracle.code))))
+        verdict = verdict.noted(*(f"its code may meet {each}" for each in met_by(kernel_code(call, oracle.code))))
     return CheckedCase(
         case,
         _placed(verdict, whole, outcome),

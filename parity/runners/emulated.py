@@ -71,7 +71,7 @@ class EmulatedSession(DeviceSession):
         return NearestExecutor(self)
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
-        """Run one launch and count the instructions that its wavefronts issue, by class (``emulator.CLASSES``).
+        """Run one launch and count the instructions that its wavefronts issue, by class (``classes.csv``).
 
         One count is one instruction of one wavefront, regardless of EXEC: an instruction issued with EXEC 0 counts, an
         instruction that a branch skips does not. Waits and hints do not count, so the sum is

@@ -165,7 +165,7 @@ def connect_cluster(arguments: argparse.Namespace) -> Iterator[Cluster | None]:
     """Connect to the cluster that ``--cluster`` names; None without it.
 
     Raises:
-        UsageError, MissingTool, NotAvailable: see ``parity.cluster.connected``.
+        UsageError, MissingTool, NotAvailable: see ``parity.cluster.connection.connected``.
     """
     if arguments.cluster is None:
         if arguments.insecure_cluster:
