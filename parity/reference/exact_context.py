@@ -16,7 +16,7 @@ def exact_context(bits: int) -> Any:
 
 
 def _reduced(context: Any) -> tuple[Any, ...]:
-    """Return what restores a context. The flags of earlier operations are no part of it."""
+    """Return what restores a context. The flags of earlier operations are not part of it."""
     return gmpy2.context, (), {name: getattr(context, name) for name in _SETTINGS}
 
 
