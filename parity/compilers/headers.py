@@ -1,8 +1,9 @@
 """Extracts clang, AMD's HIP headers, clang's HIP wrappers and AMD's device libraries from wheels into parity's cache.
 
 No wheel consists of these files alone. They are parts of larger wheels, which take 100 MB and more when installed or
-could conflict with installed packages (``triton``). Therefore pip downloads these wheels to a scratch folder, pinned by
-SHA-256, and only these files are extracted. The user's pip configuration (index, proxy, offline) applies.
+could conflict with installed packages (``triton``). Therefore only these files are taken from the wheels, pinned by
+SHA-256: with range requests (``wheel_part.py``) if the index supports them, otherwise pip downloads a whole wheel to a
+scratch folder. The user's pip configuration (index, proxy, offline) applies.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Wheel:
     """A wheel that contains a compiler, headers or libraries for GPUs.
 
     ``python`` is the version of Python it is built for. ``places`` maps prefixes of file names in the wheel to prefixes
-    below the folder of headers. ``holds`` describes the files.
+    below the folder of headers. ``holds`` describes the files. ``content`` is their ``content_digest``, or empty if
+    most of the wheel is needed.
     """
 
     project: str
@@ -43,6 +45,7 @@ class Wheel:
     python: str
     places: Mapping[str, str] = field(hash=False)
     holds: str
+    content: str = ""
 
     def __str__(self) -> str:
         return f"{self.project} {self.version}"
@@ -64,6 +67,7 @@ DEVICE_LIBRARY = Wheel(
     "3.12",
     {f"quadrants/_lib/runtime_rocm70/{name}": name for name in ("ocml.bc", "ockl.bc")},
     "AMD's device libraries",
+    "12e6fd0e8b6a518a436b5c151a1344dbf3f7f45f5400c2eee5dd1cf94f8f086a",
 )
 
 NEWER = "for newer ones: parity headers --install DEB_OR_FOLDER"
@@ -73,6 +77,8 @@ EXTRACTED = {wheel.project: wheel.version for wheel in (COMPILER, DEVICE_LIBRARY
 """The versions of the packages that are used without being installed, unless another version is installed."""
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux2014_x86_64")
+_PART_SECONDS = 120.0
+"""Time limit for the download of a part of a wheel. The whole wheel has no limit."""
 _VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
 _PARTS = ("MAJOR", "MINOR", "PATCH")
 _KEPT_LINES = 3
@@ -179,11 +185,34 @@ def _fill(wheels: Sequence[Wheel], folder: Path) -> None:
     if wheels == WHEELS:
         log.info("compiling with the headers of HIP 6.2 from a wheel; %s", NEWER)
     for wheel in wheels:
-        log.info("taking %s out of the wheel %s (%d MiB, once)", wheel.holds, wheel, wheel.mebibytes)
+        part = "a part of " if wheel.content else ""
+        log.info("taking %s out of the wheel %s (%s%d MiB, once)", wheel.holds, wheel, part, wheel.mebibytes)
         with tempfile.TemporaryDirectory(prefix="parity-wheel-") as scratch:
-            _download(wheel, Path(scratch))
-            (file,) = Path(scratch).glob("*.whl")
+            file = Path(scratch) / "part.zip"
+            if not (wheel.content and _download_part(wheel, file)):
+                _download(wheel, Path(scratch))
+                (file,) = Path(scratch).glob("*.whl")
             _unpack(file, wheel, folder)
+
+
+def _download_part(wheel: Wheel, file: Path) -> bool:
+    """Download only the files of a wheel that are needed, as a zip file. Return False if that is not possible."""
+    if not importlib.util.find_spec("pip"):
+        return False
+    about = (wheel.project, wheel.version, wheel.sha256, ",".join(wheel.places))
+    command = [sys.executable, str(Path(__file__).with_name("wheel_part.py")), str(file), *about, *_options(wheel)]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=_PART_SECONDS, env=_environment())
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0 and content_digest(file) == wheel.content
+
+
+def content_digest(file: Path) -> str:
+    """Return the SHA-256 of the names and contents of all files of a zip file."""
+    with zipfile.ZipFile(file) as archive:
+        names = sorted(name for name in archive.namelist() if not name.endswith("/"))
+        return digest(*(part for name in names for part in (name, archive.read(name))))
 
 
 def _download(wheel: Wheel, folder: Path) -> None:
@@ -194,16 +223,9 @@ def _download(wheel: Wheel, folder: Path) -> None:
     """
     requirement = folder / "requirement.txt"
     requirement.write_text(f"{wheel.project}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
-    command = [
-        *(*_pip(wheel), "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir"),
-        "--require-hashes",
-        *("--disable-pip-version-check", "--python-version", wheel.python, "--implementation", "cp"),
-        *(f"--platform={name}" for name in _PLATFORMS),
-        *("--dest", str(folder), "--requirement", str(requirement)),
-    ]
-    # Without a network, pip retries for a quarter of a minute by default. Users can set PIP_RETRIES themselves.
-    environment = {"PIP_RETRIES": "1", **os.environ}
-    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    options = ("--require-hashes", "--dest", str(folder), "--requirement", str(requirement))
+    command = [*_pip(wheel), "download", *_options(wheel), *options]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
     if result.returncode:
         if "No space left on device" in result.stderr:
             raise ResourceExhausted(
@@ -211,6 +233,20 @@ def _download(wheel: Wheel, folder: Path) -> None:
             )
         errors = [line for line in result.stderr.splitlines() if line.startswith("ERROR")] or result.stderr.splitlines()
         raise NotAvailable(_missing(wheel, f"pip could not get {wheel}: {' '.join(errors[-_KEPT_LINES:]).strip()}"))
+
+
+def _options(wheel: Wheel) -> list[str]:
+    """Return the options of ``pip download`` that choose a wheel for any version of Python."""
+    return [
+        *("--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--disable-pip-version-check"),
+        *("--python-version", wheel.python, "--implementation", "cp"),
+        *(f"--platform={name}" for name in _PLATFORMS),
+    ]
+
+
+def _environment() -> dict[str, str]:
+    # Without a network, pip retries for a quarter of a minute by default. Users can set PIP_RETRIES themselves.
+    return {"PIP_RETRIES": "1", **os.environ}
 
 
 def _pip(wheel: Wheel) -> Sequence[str]:
