@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -14,11 +14,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
+from parity.compilers.targets import gpu_of
 from parity.engine import worker
 from parity.engine.calls import Pool, Progress, T, quiet
 from parity.engine.plan import Plan
 from parity.engine.processes import Processes
-from parity.runners import OpRunner, Runner, SupportsWorkerLimit, runner
+from parity.runners import OpRunner, Runner, SupportsDeviceNumbers, SupportsWorkerLimit, runner
 from parity.suite.loading import Suite
 
 CASES_PER_START = 400
@@ -55,9 +56,9 @@ class RemoteWorkers(Protocol):
 def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[Processes]:
     """Start worker processes for a plan, and stop them at the end of the block or of this process."""
     with tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True) as scratch:
-        pool = Processes(
-            jobs or default_jobs(plan), worker.start, [plan, Path(scratch)], *(() if jobs else start_rule(plan))
-        )
+        backlog, at_once = (0, None) if jobs else start_rule(plan)
+        count, environments = jobs or default_jobs(plan), gpu_environments(plan)
+        pool = Processes(count, worker.start, [plan, Path(scratch)], backlog, at_once, environments)
         try:
             pool.start()
             yield pool
@@ -71,6 +72,20 @@ def start_rule(plan: Plan) -> tuple[int, int | None]:
         return 0, None
     cases = sum(len(task.columns) * (plan.examples if task.cases is None else len(task.cases)) for task in plan.tasks)
     return math.ceil(CASES_PER_START * len(plan.tasks) / max(1, cases)), STARTS_AT_ONCE
+
+
+def gpu_environments(plan: Plan) -> Sequence[Mapping[str, str]]:
+    """Return environment variables that show each worker one of the GPUs of a plan, so that it opens only that one.
+
+    They are empty if the plan uses one GPU, or GPUs of several targets or runners.
+    """
+    used = {(column.spec, gpu_of(column.target)) for column in plan.columns if column.on_device}
+    for spec, target in used if len(used) == 1 else ():
+        if isinstance(found := runner(spec), SupportsDeviceNumbers):
+            names = dict(enumerate(filter(None, os.environ.get(found.visible, "").split(","))))
+            numbers = [number for number, each in enumerate(found.device_targets()) if each == target]
+            return [{found.visible: names.get(each, str(each))} for each in numbers] if len(numbers) > 1 else ({},)
+    return ({},)
 
 
 @dataclass(frozen=True)

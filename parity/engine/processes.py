@@ -21,7 +21,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
@@ -73,7 +73,8 @@ class Processes:
     The processes ignore Ctrl-C and SIGTERM, because the parent handles them, and end with the parent in any case.
 
     Another process starts only while ``backlog`` calls wait for each running one, and while fewer than ``at_once``
-    processes (None: any number) have not finished their first call.
+    processes (None: any number) have not finished their first call. The processes receive additional environment
+    variables from ``environments`` in turn.
     """
 
     count: int
@@ -81,6 +82,7 @@ class Processes:
     arguments: Sequence[Any] = ()
     backlog: int = 0
     at_once: int | None = None
+    environments: Sequence[Mapping[str, str]] = ({},)
     _calls: deque[_PendingCall] = field(default_factory=deque, init=False)
     _problem: Exception | None = field(default=None, init=False)
     _stopping: bool = field(default=False, init=False)
@@ -151,7 +153,7 @@ class Processes:
         """Start the processes that the work needs; lower ``count`` if the system refuses to start more."""
         while self._needs_another(processes) and not self._problem:
             try:
-                processes.append(_started())
+                processes.append(_started(self.environments))
             except OSError as error:
                 self.count = len(processes)
                 if not processes:
@@ -226,10 +228,12 @@ class Processes:
                 call.future.set_exception(problem)
 
 
-def _started() -> _WorkerProcess:
+def _started(environments: Sequence[Mapping[str, str]]) -> _WorkerProcess:
     ours, theirs = Pipe()
+    number = next(_numbers)
+    own = environments[number % len(environments)]
     try:
-        process = fork_process(work, theirs, {**os.environ, WORKER_NUMBER: str(next(_numbers))})
+        process = fork_process(work, theirs, {**os.environ, **own, WORKER_NUMBER: str(number)})
     except BaseException:
         ours.close()
         raise

@@ -42,7 +42,7 @@ _PROGRAM = (
 _ATTEMPTS = 2
 """Number of servers to try, in case the first has been killed."""
 
-_REQUEST = b"."
+_REQUEST, _IMPORT = b".", b"i"
 _DESCRIPTORS = 6
 """File descriptors of a request: pipe for the exit status, connection, pickled task, working folder, output, error."""
 
@@ -105,12 +105,28 @@ class _Server:
 
 _server: _Server | None = None
 _lock = threading.Lock()
+_preloaded: set[str] = set()
+"""The modules that ``preload`` has imported, in the server and in the processes that it forks."""
 
 
 def start_server() -> None:
     """Start the server early, so that it imports while the command does."""
     with _lock, contextlib.suppress(OSError):
         _running_server()
+
+
+def preload(module: str) -> None:
+    """Let the running server of this process import a module, for the processes that it forks afterwards."""
+    with _lock, tempfile.TemporaryFile() as file, contextlib.suppress(OSError):
+        if _server is not None and _server.parent == os.getpid():
+            file.write(module.encode())
+            file.flush()
+            socket.send_fds(_server.control, [_IMPORT], [file.fileno()])
+
+
+def is_preloaded(module: str) -> bool:
+    """Return True if the server has imported the module before it forked this process."""
+    return module in _preloaded
 
 
 def fork_process(
@@ -215,7 +231,19 @@ def serve(descriptor: int) -> NoReturn:
             request, descriptors, _, _ = socket.recv_fds(control, 1, _DESCRIPTORS)
             if not request:
                 os._exit(0)
-            _fork(descriptors, children, (control, woken, wakes))
+            if request == _IMPORT:
+                _import(*descriptors)
+            else:
+                _fork(descriptors, children, (control, woken, wakes))
+
+
+def _import(descriptor: int) -> None:
+    """Import the module that a file names. Processes that need it report any error."""
+    with os.fdopen(descriptor, "rb") as file, contextlib.suppress(Exception):
+        file.seek(0)
+        name = file.read().decode()
+        importlib.import_module(name)
+        _preloaded.add(name)
 
 
 def _report_ended(children: dict[int, Connection]) -> None:

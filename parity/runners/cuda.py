@@ -15,6 +15,7 @@ from parity.compilers.cuda_toolkit import nvcc, nvcc_version
 from parity.errors import NotAvailable
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
+from parity.platform.fork_server import preload
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.gpu import GpuDevice, max_workers, worker_number
@@ -53,6 +54,7 @@ class CudaRunner:
             return Probe(False, "CuPy is not installed", f"install it with: {INSTALL}")
         if problem := missing_tool_probe(nvcc):
             return problem
+        preload("cupy")  # in parallel with this process
         try:
             found = capabilities()
         except Exception as error:
@@ -88,7 +90,7 @@ class CudaRunner:
         return max_workers([int(runtime.getDeviceProperties(number)["totalGlobalMem"]) for number in gpus])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
-        return IsolatedSession("parity.runners.cuda:CudaDevice", (target, checked, worker_number()))
+        return IsolatedSession("parity.runners.cuda:CudaDevice", (target, checked, worker_number()), library="cupy")
 
 
 def CudaDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - creates one

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import IO, Any, TypeVar
@@ -25,6 +25,7 @@ from typing import IO, Any, TypeVar
 from parity.errors import DeviceLost
 from parity.model.code_object import CodeObject
 from parity.model.launch import Buffer, Fault, Launch, Outcome, Tiled
+from parity.platform.fork_server import is_preloaded
 from parity.runners.timing import Timings
 
 T = TypeVar("T")
@@ -45,10 +46,21 @@ class IsolatedSession:
     ``executor`` is the import path (``module:name``) of a callable that creates the executor there from ``arguments``.
     The executor implements the methods that are called: ``execute``, ``time``, or any method for ``call``. A fault with
     ``lost`` set ends the process.
+
+    ``library`` is a module whose import takes long. If the fork server has preloaded it, the other process is a fork of
+    this one, which must not have used the device.
     """
 
-    def __init__(self, executor: str, arguments: Sequence[Any] = (), *, launch_seconds: float = LAUNCH_SECONDS) -> None:
+    def __init__(
+        self,
+        executor: str,
+        arguments: Sequence[Any] = (),
+        *,
+        launch_seconds: float = LAUNCH_SECONDS,
+        library: str = "",
+    ) -> None:
         self._executor, self._arguments, self._launch_seconds = executor, tuple(arguments), launch_seconds
+        self._library = library
         self._process: _DeviceProcess | None = None
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
@@ -93,7 +105,7 @@ class IsolatedSession:
         self, method: str, code: CodeObject | None, arguments: tuple[Any, ...], limit: float, **options: Any
     ) -> Any:
         if self._process is None:
-            self._process = _DeviceProcess(self._executor, self._arguments)
+            self._process = _DeviceProcess(self._executor, self._arguments, self._library)
         result = self._process.call(method, code, arguments, limit, options)
         fault = result.fault if isinstance(result, Outcome) else result
         if isinstance(fault, Fault) and fault.lost:
@@ -110,16 +122,13 @@ class IsolatedSession:
 class _DeviceProcess:
     """A process with an open device. It ends when the connection to it is closed."""
 
-    def __init__(self, executor: str, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, executor: str, arguments: tuple[Any, ...], library: str) -> None:
         self._connection, theirs = Pipe()
         # The driver's output, such as the message of a failed assertion, becomes part of the fault.
         self._printed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._printed_before = 0
         self._known: set[str] = set()
-        command = [sys.executable, "-m", "parity.runners.isolated", str(theirs.fileno())]
-        self._popen = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._printed, stderr=self._printed
-        )
+        self._popen = (_forked if is_preloaded(library) else _started)(theirs.fileno(), self._printed)
         theirs.close()
         try:
             self._connection.send((executor, arguments))
@@ -170,6 +179,47 @@ class _DeviceProcess:
         self._printed.seek(self._printed_before)
         lines = self._printed.read(4096).decode(errors="replace").splitlines()[:8]
         return "".join(f"\n{line}" for line in lines)
+
+
+def _started(descriptor: int, printed: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a process that serves the connection at this file descriptor and writes its output to ``printed``."""
+    command = [sys.executable, "-m", "parity.runners.isolated", str(descriptor)]
+    return subprocess.Popen(command, pass_fds=[descriptor], stdin=subprocess.DEVNULL, stdout=printed, stderr=printed)
+
+
+@dataclass
+class _Forked:
+    """A fork of this process, with methods of ``subprocess.Popen``."""
+
+    pid: int
+    returncode: int | None = None
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def kill(self) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def _forked(descriptor: int, printed: IO[bytes]) -> _Forked:
+    """Do the same as ``_started`` with a fork of this process."""
+    if pid := os.fork():
+        return _Forked(pid)
+    try:
+        for stream, source in enumerate(
+            (os.open(os.devnull, os.O_RDWR), printed.fileno(), printed.fileno(), descriptor)
+        ):
+            os.dup2(source, stream)
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        sys.stdout = sys.stderr = os.fdopen(1, "w", buffering=1)
+        _serve(Connection(3))
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 def receive_in_thread(receive: Callable[[], T]) -> queue.SimpleQueue[T]:

@@ -63,6 +63,25 @@ def test_workers_of_gpus_start_as_work_remains(suite, installed, monkeypatch, de
     assert pool.start_rule(emulated) == (0, None)
 
 
+@pytest.mark.parametrize(
+    ("targets", "visible", "expected"),
+    [
+        (("gfx1100", "gfx1100"), None, ["0", "1"]),
+        (("gfx1100", "gfx90a", "gfx1100"), None, ["0", "2"]),
+        (("gfx1100", "gfx1100"), "5,GPU-f00", ["5", "GPU-f00"]),
+        (("gfx1100", "gfx90a"), None, [None]),
+    ],
+)
+def test_each_worker_sees_one_of_several_gpus(suite, installed, monkeypatch, targets, visible, expected):
+    numbered = f"class Gpus(Negating):\n name = 'gpus'\n visible = 'SEEN'\n def device_targets(self): return {targets}"
+    installed(f"gpus_{'_'.join(targets)}_{bool(visible)}", NEGATING + numbered, gpus="Gpus")
+    monkeypatch.setenv("SEEN", visible) if visible else monkeypatch.delenv("SEEN", raising=False)
+    found = pool.gpu_environments(plan_for(suite, 1, columns=(DEVICE,)))
+    assert [each.get("SEEN") for each in found] == expected
+    several = (DEVICE, replace(DEVICE, target="gfx90a"))
+    assert pool.gpu_environments(plan_for(suite, 1, columns=several)) == ({},)
+
+
 @pytest.mark.usefixtures("plugin")
 def test_crash_hang_and_exception_affect_one_case_each(suite):
     records = list(execute_plan(plan_for(suite, 1, 2, 3, 4, 5, 6, 7), suite, Workers(2)))

@@ -81,13 +81,23 @@ def test_call_returns_value_or_raises_in_caller(started):
     ],
 )
 def test_process_starts_only_if_enough_calls_wait(monkeypatch, backlog, at_once, waiting, running, proven, expected):
-    monkeypatch.setattr(processes, "_started", lambda: processes._WorkerProcess(None, None))
+    monkeypatch.setattr(processes, "_started", lambda environments: processes._WorkerProcess(None, None))
     pool = Processes(6, nothing, (), backlog, at_once)
     for number in range(waiting):
         pool.schedule(double, [number], seconds=PATIENCE)
     found = [processes._WorkerProcess(None, None, proven=number < proven) for number in range(running)]
     pool._fill(found)
     assert len(found) == expected
+
+
+def variable(name):
+    return os.environ.get(name)
+
+
+def test_processes_receive_environments_in_turn(started):
+    pool = started(4, nothing, (), 0, None, [{"GPU": "0"}, {"GPU": "3"}])
+    calls = [pool.schedule(variable, ["GPU"], seconds=PATIENCE) for _ in range(40)]
+    assert {each.result(PATIENCE) for each in calls} <= {"0", "3"}
 
 
 def test_additional_processes_start_while_calls_wait(started):
@@ -113,8 +123,8 @@ def test_crashed_or_hanging_process_affects_one_call(started):
 def test_workers_dying_at_start_raise_instead_of_hanging(started, monkeypatch):
     spawned = processes._started
 
-    def stillborn():
-        each = spawned()
+    def stillborn(environments):
+        each = spawned(environments)
         each.process.kill()
         return each
 
@@ -127,7 +137,7 @@ def test_workers_dying_at_start_raise_instead_of_hanging(started, monkeypatch):
 
 
 def test_process_without_parent_ends_silently(capfd):
-    each = processes._started()
+    each = processes._started([{}])
     each.connection.close()  # as if this process were killed before it sends the initializer
     assert each.process.wait(PATIENCE) == 0
     assert capfd.readouterr() == ("", "")
@@ -155,7 +165,7 @@ def test_initializer_error_fails_every_call(started):
 
 
 def test_system_without_processes_raises_not_available(started, monkeypatch):
-    def full():
+    def full(environments):
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(processes, "_started", full)

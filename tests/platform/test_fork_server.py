@@ -52,6 +52,23 @@ def test_forked_process_inherits_environment_and_imports(tmp_path, monkeypatch, 
     assert len(servers) == 1
 
 
+def report_preloaded(descriptor):
+    connection = Connection(descriptor)
+    names = ("wave", "missing_module", "json")
+    connection.send([(fork_server.is_preloaded(name), name in sys.modules) for name in names])
+
+
+def test_preloaded_module_is_in_processes_forked_afterwards():
+    fork_server.start_server()
+    fork_server.preload("missing_module")
+    fork_server.preload("wave")
+    ours, theirs = Pipe()
+    process = fork_process(report_preloaded, theirs, os.environ)
+    assert process.wait(PATIENCE) == 0
+    assert ours.recv() == [(True, True), (False, False), (False, True)]
+    assert not fork_server.is_preloaded("wave")
+
+
 def test_killed_server_is_replaced():
     ours, theirs = Pipe()
     first = fork_process(tell_and_wait, theirs, os.environ)

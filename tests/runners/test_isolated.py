@@ -12,6 +12,7 @@ from parity.errors import NotAvailable
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import dtype
 from parity.model.launch import Buffer, Fault, Launch, Tiled
+from parity.runners import isolated
 from parity.runners.isolated import IsolatedSession
 
 EXECUTOR = """
@@ -50,10 +51,13 @@ class Executor:
 CODE = CodeObject("module", "sm_90", "a long listing", {}, "digest")
 
 
-@pytest.fixture
-def session(tmp_path, monkeypatch):
+@pytest.fixture(params=["started", "forked"])
+def session(tmp_path, monkeypatch, request):
     (tmp_path / "an_executor.py").write_text(EXECUTOR)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    if request.param == "forked":
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.setattr(isolated, "is_preloaded", lambda module: True)
     made = IsolatedSession("an_executor:Executor", launch_seconds=60)
     yield made
     made.close()
