@@ -80,23 +80,19 @@ class CapturedAllocation:
         return sum(each.size for each in self.ranges) == self.size
 
 
-@dataclass(frozen=True)
-class CapturedLaunch:
-    """A launch of a kernel, with the memory that it reaches before and after.
+@dataclass(frozen=True, kw_only=True)
+class _LaunchFacts:
+    """The facts about a launch that a capture stores as the injected library wrote them.
 
     Attributes:
-        number: position among the launches of the capture.
         launch: position among the launches of the program, including launches that were not recorded.
         kernel: the symbol.
         parameters: byte offset and bytes (hexadecimal) of each argument.
-        variables: content of each variable of the module before the launch, by symbol.
         frames: the call site: functions of the program, innermost first.
         error: the CUDA error of the launch; 0 if it succeeded.
         incomplete: memory that an argument points to could not be read.
     """
 
-    number: int
-    process: int
     launch: int
     kernel: str
     api: str
@@ -104,13 +100,26 @@ class CapturedLaunch:
     block: tuple[int, int, int]
     shared: int
     parameters: tuple[tuple[int, str], ...]
-    allocations: tuple[CapturedAllocation, ...]
-    variables: dict[str, str] = field(default_factory=dict)
     frames: tuple[str, ...] = ()
     cooperative: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
     error: int = 0
     incomplete: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapturedLaunch(_LaunchFacts):
+    """A launch of a kernel, with the memory that it reaches before and after.
+
+    Attributes:
+        number: position among the launches of the capture.
+        variables: content of each variable of the module before the launch, by symbol.
+    """
+
+    number: int
+    process: int
+    allocations: tuple[CapturedAllocation, ...]
+    variables: dict[str, str] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -170,21 +179,10 @@ class _RawAllocation(msgspec.Struct):
     ranges: list[tuple[int, int, int, int]]
 
 
-class _RawLaunch(msgspec.Struct, kw_only=True):
-    launch: int
-    kernel: str
-    api: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared: int
-    parameters: list[tuple[int, str]]
+@dataclass(frozen=True, kw_only=True)
+class _RawLaunch(_LaunchFacts):
     allocations: list[_RawAllocation]
-    variables: list[tuple[str, int, int]] = []
-    frames: tuple[str, ...] = ()
-    cooperative: bool = False
-    cluster: tuple[int, int, int] = (1, 1, 1)
-    error: int = 0
-    incomplete: bool = False
+    variables: list[tuple[str, int, int]] = field(default_factory=list)
 
 
 class _RawSkipped(msgspec.Struct):
@@ -265,9 +263,8 @@ def _launch(raw: _RawLaunch, number: int, process: int, stored: Callable[[int, i
         )
         for each in raw.allocations
     )
-    given = {name: getattr(raw, name) for name in raw.__struct_fields__}
-    given |= {"allocations": allocations, "parameters": tuple(raw.parameters)}
-    given["variables"] = {name: stored(at, size) for name, at, size in raw.variables}
+    variables = {name: stored(at, size) for name, at, size in raw.variables}
+    given = {**vars(raw), "allocations": allocations, "variables": variables}
     return CapturedLaunch(number=number, process=process, **given)
 
 
