@@ -52,10 +52,12 @@ class ReproducerSide:
     launch: Launch
 
     @property
-    def build(self) -> dict[str, str]:
+    def build(self) -> dict[str, Any]:
         """The values that the Makefile needs."""
         options = shlex.join(self.sources.options).replace("$", "$$").replace("#", "\\#")
-        return {"target": self.target, "main": self.sources.main, "options": options}
+        return {
+            "target": self.target, "main": self.sources.main, "options": options, "given": self.sources.given
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -134,9 +136,12 @@ def make_reproducer(
             "program.c.j2",
             **program,
             side=side.name,
+            given=side.sources.given,
             code=f"{side.name}/kernel.{'cubin' if side.name == 'cuda' else 'hsaco'}",
             launches=list(_launches(entry, call, side.launch)),
         )
+    if any(side.sources.given for side in sides):
+        files["driver.h"] = (TEMPLATES / "driver.h").read_bytes()
     files["reproduce.h"] = render_template("reproduce.h.j2", **program)
     builds = {side.name: side.build for side in sides}
     files["Makefile"] = render_template("Makefile.j2", cuda=builds.get("cuda"), hip=builds.get("hip"))
@@ -186,6 +191,7 @@ def _readme(
         version=__version__,
         kernel=" ".join(entry.kernels),
         source=source.name,
+        given=any(side.sources.given for side in sides),
         hip=next((side.build for side in sides if side.name == "hip"), None),
         targets=" and ".join(side.target for side in sides),
         seen=[(column.known_as, _verdict(record).replace("|", "\\|")) for column, record in records.items()],
@@ -261,6 +267,8 @@ def _verdict(record: CaseRecord) -> str:
 def _file_descriptions(call: Call, sides: Sequence[ReproducerSide]) -> Iterator[tuple[str, str]]:
     for side in sides:
         what = f"the source for {side.target} as compiled, `{side.sources.main}`, and the headers that it includes"
+        if side.sources.given:
+            what = f"the code for {side.target}, its listing, and the file that it was compiled from"
         yield f"{side.name}/", what
         yield f"reproduce_{side.name}.c", "the program that loads, launches and compares"
     yield "reproduce.h", "code that both programs share: reading files, and comparing results"
@@ -287,8 +295,10 @@ def _launches(entry: Entry, call: Call, launch: Launch) -> Iterator[tuple[str, L
     """Yield the text of each launch, the launch, and its arguments as C declarations."""
     sizes = {name: buffer.dtype.itemsize for name, buffer in call.buffers.items()}
     for step, each in zip(entry.op.steps, launch.sequence, strict=True):
-        arguments = enumerate(zip(step.arguments, each.args, strict=True), 1)
-        declared = [f"{_declaration(a, f'argument_{n}', sizes)} /* {word.name}: {a} */" for n, (word, a) in arguments]
+        # Triton adds pointers to scratch memory, which are null.
+        names = [*(word.name for word in step.arguments), *("scratch" for _ in each.args[len(step.arguments) :])]
+        arguments = enumerate(zip(names, each.args, strict=True), 1)
+        declared = [f"{_declaration(a, f'argument_{n}', sizes)} /* {name}: {a} */" for n, (name, a) in arguments]
         yield str(replace(each, then=())), each, declared
 
 

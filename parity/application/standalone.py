@@ -25,28 +25,26 @@ from parity.hip.hipcc import OWN
 from parity.porting import HIP_ON_CUDA, Instantiation, StagedCuda, compile_as_cuda, found_in, included, instantiations
 from parity.suite.loading import Suite
 
-NO_SOURCE = "module {!r} has no CUDA or HIP source: it is a code object without a source, or a Triton function"
-
 
 @dataclass(frozen=True)
 class Sources:
-    """Files by path, the file to compile, and the compiler options that do not depend on the target."""
+    """Files by path, the file to compile, and the compiler options that do not depend on the target.
+
+    ``given`` is True for compiled code, of a module without a CUDA or HIP source: nothing is compiled.
+    """
 
     main: str
     options: tuple[str, ...]
     files: Mapping[str, bytes]
+    given: bool = False
 
 
 def hip_sources(suite: Suite, built: Built) -> Sources:
-    """Return the source of a built module's AMD side, below ``hip``.
-
-    Raises:
-        UsageError: The module is a code object without a source, or a Triton function.
-    """
+    """Return the source of a built module's AMD side, below ``hip``, or else its code."""
     with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as scratch:
         staged = stage(suite, built.module, built.target, Path(scratch).resolve())
         if staged is None:
-            raise UsageError(NO_SOURCE.format(built.module))
+            return _compiled("hip", suite, built)
         unit, tree = staged.unit, _Tree("hip", staged.folder, (COMPAT, SUPPLEMENT, STUBS))
         forced = [str(staged.folder / each) if isinstance(each, Path) else each for each in unit.forced]
         files = _files(staged.folder)
@@ -64,14 +62,13 @@ def hip_sources(suite: Suite, built: Built) -> Sources:
 
 
 def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
-    """Return the source of a built module's CUDA side, below ``cuda``. ``kernels`` are the launched kernels.
+    """Return the source of a built module's CUDA side, below ``cuda``, or else its code.
 
-    Raises:
-        UsageError: The module is a code object without a source, or a Triton function.
+    ``kernels`` are the launched kernels.
     """
     source = source_as_built(suite, built.module, built.target)
     if source is None:
-        raise UsageError(NO_SOURCE.format(built.module))
+        return _compiled("cuda", suite, built)
     cuda = target(built.target)
     with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as scratch:
         place = Path(scratch).resolve()
@@ -104,6 +101,22 @@ def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
         main = f"cuda/{Path(main).stem}-kernels.cu"
         found[main] = text.encode()
     return Sources(main, options, found)
+
+
+def _compiled(side: str, suite: Suite, built: Built) -> Sources:
+    """Return the code of a code object without a source, or of a Triton function, and the function's Python file.
+
+    Raises:
+        UsageError: There is no file with the code.
+    """
+    code = built.code_object
+    if code is None or code.binary is None:
+        raise UsageError(f"module {built.module!r} has no source and no code object for {built.target}")
+    binary, listing = ("kernel.cubin", "kernel.ptx") if side == "cuda" else ("kernel.hsaco", "kernel.s")
+    files = {f"{side}/{binary}": code.binary.read_bytes(), f"{side}/{listing}": code.listing.encode()}
+    if (path := suite.files[built.module]).is_file():
+        files[f"{side}/{path.name}"] = path.read_bytes()
+    return Sources(f"{side}/{binary}", (), files, given=True)
 
 
 def _files(folder: Path) -> dict[Path, bytes]:

@@ -24,7 +24,7 @@ from parity.captures.observations import CapturedKernels
 from parity.cli.shared.chosen_kernels import ChosenKernels, chosen_kernels, plain_name
 from parity.cli.shared.terminal import build_progress, errors, output, run_progress
 from parity.compilers.cuda_toolkit import nvcc
-from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
+from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, TRITON_TARGETS
 from parity.engine.case_records import CaseRecord
 from parity.engine.sensitivity import NEITHER_SIDE
 from parity.errors import MissingTool, NotAvailable, UsageError, display_path
@@ -36,6 +36,8 @@ from parity.inference.signature import Probe
 from parity.inference.skeleton import Skeleton, skeletons
 from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Structures
+from parity.inference.triton_inference import triton_skeletons
+from parity.inference.triton_source import triton_kernels
 from parity.model.code_object import CodeObject, Kernel, source_name, spelled, unqualified
 from parity.platform.files import CUDA_SUFFIXES, find_below, read_text
 from parity.platform.installation import NAME, install_command, origin
@@ -66,6 +68,8 @@ NEXT = (
 def main(arguments: argparse.Namespace) -> int:
     """Write missing files. Existing files are never overwritten."""
     folder, config = arguments.folder, arguments.folder / CONFIG
+    if arguments.triton:
+        return _declare_triton(folder, config, arguments)
     chosen = chosen_kernels(arguments.only, arguments.captured)
     if read_settings(config) is not None:
         return _complete(folder, config, chosen, arguments)
@@ -96,6 +100,55 @@ def main(arguments: argparse.Namespace) -> int:
     steps = f"next: {there}parity {'build' if has_own else 'run'}"
     console.print(_next(cases, declared, there) if has_own and written else steps)
     return 0 if declared or not (has_own and written) else NOTHING_DECLARED
+
+
+def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -> int:
+    """Write the settings and case files of a project whose kernels are Triton functions.
+
+    Raises:
+        UsageError: the path has no Triton functions.
+        MissingTool: Triton is not installed.
+    """
+    path = arguments.triton.resolve()
+    if not path.exists():
+        raise UsageError(f"there is no {arguments.triton}")
+    root = path.parent if path.is_file() else path
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    hosts = [each for each in find_below(root, ".py") if not each.is_relative_to(folder.resolve() / arguments.cases)]
+    files = [path] if path.is_file() else [each for each in hosts if each.is_relative_to(path)]
+    chosen = chosen_kernels(arguments.only, None)
+    kernels = [each for each in triton_kernels(files, hosts) if chosen.has_kernel(each.path.stem, each.name)]
+    if not kernels:
+        raise UsageError(f"{arguments.triton} has no kernel below @triton.jit")
+    written = []
+    if read_settings(config) is None:
+        before = read_text(config) if config.exists() else ""
+        place = os.path.relpath(root, folder.resolve())
+        table = f'[tool.parity]\nkernels = "{place}"\ncases = "{arguments.cases}"\n'
+        written.append(_write(config, before + "\n" * bool(before) + table))
+    project = find_project(folder)
+    cases, prober = _CaseFiles(project, TRITON_TARGETS[0], TRITON_TARGETS[1]), Prober(arguments.limit)
+    for file in dict.fromkeys(each.path for each in kernels):
+        own = [each for each in kernels if each.path == file]
+        source = file.relative_to(project.kernels.resolve())
+        module = plain_name(source.with_suffix("").as_posix())
+        target = project.cases / f"{module}.py"
+        if target.exists():
+            _warn(f"{target} exists already and is not changed")
+            continue
+        with run_progress() as (report, note):
+            report("guessing", 0, len(own))
+            for i, (kernel, op) in enumerate(triton_skeletons(project.kernels.resolve(), module, own, prober), 1):
+                cases.add(target, source, op, try_it=True)
+                report("guessing", i, len(own))
+                note(f"{module} {kernel.name}")
+    cases.settle()
+    declared = cases.summary()
+    for each in (*written, *cases.files, *_ignore(folder)):
+        output().print(f"wrote {each}")
+    output().print(_next(project.cases, declared))
+    return 0 if declared else NOTHING_DECLARED
 
 
 def _ci(folder: Path, name: str | None) -> list[Path]:
@@ -165,11 +218,13 @@ class _CaseFile:
 class _CaseFiles:
     """The case files that a command writes.
 
-    ``files`` are the files in order. ``untried`` ops have not been executed yet. ``asked`` says why an op cannot be
-    declared yet, by name.
+    ``cuda`` and ``other`` are the targets to try ops on. ``files`` are the files in order. ``untried`` ops have not
+    been executed yet. ``asked`` says why an op cannot be declared yet, by name.
     """
 
     project: Project
+    cuda: str = CUDA_TARGET
+    other: str = DEFAULT_TARGETS[0]
     files: dict[Path, _CaseFile] = field(default_factory=dict)
     untried: dict[str, tuple[_CaseFile, Skeleton]] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
@@ -209,7 +264,7 @@ class _CaseFiles:
         project = self.project
         try:
             suite = load_suite(project.kernels, project.cases, sides=project.sides)
-            chosen = select_columns([CUDA_SIDE, DEFAULT_RUNNER], [CUDA_TARGET, DEFAULT_TARGETS[0]])
+            chosen = select_columns([CUDA_SIDE, DEFAULT_RUNNER], [self.cuda, self.other])
         except (UsageError, NotAvailable):  # the files declare no op, or nothing can execute CUDA's side
             return {}
         entries = tuple(entry for entry in suite.entries if entry.op.name in self.untried)

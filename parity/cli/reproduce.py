@@ -47,7 +47,8 @@ def _check(made: Reproducer) -> int:
         made.write(Path(folder))
         hipcc = f"{shlex.quote(sys.executable)} -m parity.hip.hipcc"
         path = os.pathsep.join(filter(None, sys.path))
-        found = {**os.environ, **environment([made.target]), "HIPCC": hipcc, "PYTHONPATH": path}
+        hip = environment([made.target])
+        found = {**os.environ, **hip, "HIPCC": hipcc, "PYTHONPATH": path, "LIBRARY_PATH": hip["LD_LIBRARY_PATH"]}
         try:
             make = ["make", "--silent", "hip"]
             done = subprocess.run(make, cwd=folder, env=found, capture_output=True, text=True, check=False)

@@ -70,6 +70,7 @@ class Target:
             Architecture, V_CVT_PK_FP8_F32).
         limits: The resource limits, if they are known.
         default: True for a target of runs that name none.
+        triton: True for the target of its vendor on which ``parity init`` tries Triton functions.
         vendor: Whose compiler builds for it.
     """
 
@@ -83,6 +84,7 @@ class Target:
     fnuz: bool = False
     limits: TargetLimits | None = None
     default: bool = False
+    triton: bool = False
     vendor: Literal["amd", "cuda"] = "amd"
 
     @property
@@ -118,6 +120,9 @@ DEFAULT_TARGETS = tuple(target.name for target in TARGETS.values() if target.def
 CUDA_TARGET = next(row.name for row in _ROWS if row.default and not row.isa)
 """The default CUDA target. It is the architecture of the H200, whose results the PTX emulator reproduces (docs/ptx.md).
 """
+
+TRITON_TARGETS = tuple(next(row.name for row in _ROWS if row.triton and (row.name in TARGETS) == amd) for amd in (0, 1))
+"""The CUDA target and the AMD target on which ``parity init`` tries Triton functions."""
 
 
 def gpu_of(name: str) -> str:

@@ -167,6 +167,8 @@ class _Facts:
     def is_plain(self) -> bool:
         """True if one thread per element is enough for every rank."""
         spec = self.spec
+        if self.one.triton:  # a block has more elements than threads
+            return False
         per_element = spec.grid == (f"ceil({self.extent}/{math.prod(spec.block)})",)
         special = (
             self.drawn
@@ -252,7 +254,11 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
 
 def _launch(facts: _Facts) -> list[Keyword]:
     spec = facts.spec
-    grid = [] if facts.is_plain or facts.any_grid else [Keyword("grid", ", ".join(spec.grid), _GUESS)]
+    grid = (
+        []
+        if (facts.is_plain or facts.any_grid) and not facts.one.triton
+        else [Keyword("grid", ", ".join(spec.grid), _GUESS)]
+    )
     block: Literal = math.prod(spec.block) if len(spec.block) == 1 else ", ".join(map(str, spec.block))
     shared = [Keyword("shared", spec.shared, _GUESS)] if spec.shared else []
     return [*grid, Keyword("block", spec.threads or block, _PER_ELEMENT if facts.is_plain else _GUESS), *shared]

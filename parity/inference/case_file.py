@@ -11,6 +11,7 @@ import jinja2
 
 from parity.inference.keywords import Keyword, Literal
 from parity.inference.skeleton import Skeleton
+from parity.triton_kernels.kernel import TritonKernel
 
 _WIDTH = 120
 _LONG_TEXT, _TEXT_WIDTH, _MAPPING_WIDTH = 80, 100, 110
@@ -30,7 +31,8 @@ def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str
     texts = [_text(op, asked.get(op.name, op.question)) for op in ops]
     if before:
         return "\n\n".join((before.rstrip("\n"), *texts)) + "\n"
-    return _template("case_file.py.j2").render(source=source, texts=texts)
+    names = "Op, triton" if source.suffix == ".py" else "Op"
+    return _template("case_file.py.j2").render(source=source, texts=texts, names=names)
 
 
 def is_inferred(text: str) -> bool:
@@ -45,6 +47,9 @@ def literal(value: Literal) -> str:
             return f'"{value}"'
         case tuple():
             return f"({', '.join(map(literal, value))}{',' * (len(value) == 1)})"
+        case TritonKernel():
+            words = (f"{name}={each!r}" for name, each in value.given.items())
+            return f"triton({', '.join((literal(f'{value.file}:{value.name}'), *words))})"
         case Mapping():
             return "{" + ", ".join(f'"{key}": {literal(each)}' for key, each in value.items()) + "}"
     return repr(value)

@@ -21,6 +21,10 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
 
     Candidates come from host code, launch bounds and the template's arguments in ``name``. Usual blocks follow.
     """
+    if flow.fixed:
+        x, y, z = (*flow.threads, 1, 1)[:3]
+        yield x, y, z
+        return
     template = [part.strip() for part in name.partition("<")[2].rpartition(">")[0].split(",")]
     found: list[tuple[int, ...]] = []
     for each in launches:

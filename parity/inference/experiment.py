@@ -54,6 +54,7 @@ class Experiment:
         strides: Tensors whose strides are arguments.
         roles: Integer tensors whose elements are bounds; None before they are determined.
         threads: The formula for the threads of a block, if a number determines them.
+        limits: Values that numbers may not exceed.
     """
 
     args: Sequence[KernelArgument]
@@ -65,6 +66,7 @@ class Experiment:
     strides: Mapping[str, StrideRule] = field(default_factory=dict)
     roles: Mapping[str, IndexRole] | None = None
     threads: str = ""
+    limits: tuple[int, ...] = ()
 
     @property
     def pointers(self) -> list[KernelArgument]:

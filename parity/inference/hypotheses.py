@@ -56,6 +56,9 @@ def candidate_conditions(
         if unit == block[0]:
             yield replace(hint[1], unit=unit)
     yield Condition()
+    for limit in experiment.limits:
+        yield from (Condition(limit=limit, one=name) for name in experiment.numbers)
+        yield Condition(limit=limit)
     if not experiment.axes:
         yield Condition(limit=math.prod(block))
     for role in (experiment.roles or {}).values():

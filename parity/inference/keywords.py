@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Literal: TypeAlias = str | int | bool | tuple["Literal", ...] | Mapping[str, "Literal"]
+from parity.triton_kernels.kernel import TritonKernel
+
+Literal: TypeAlias = str | int | bool | TritonKernel | tuple["Literal", ...] | Mapping[str, "Literal"]
 """A value that has a literal in Python."""
 
 

@@ -31,12 +31,15 @@ _SHARED = (0, 16 << 10)
 
 
 def measured_spec(
-    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch]
+    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch], usual: Mapping[str, int]
 ) -> InferredSpec | None:
-    """Return the specification of one launch that reaches the most tensors, or None if none writes to memory."""
+    """Return the specification of one launch that reaches the most tensors, or None if none writes to memory.
+
+    ``usual`` are numbers to try first.
+    """
     best: tuple[int, InferredSpec] | None = None
     try:
-        for block, grid, numbers in _candidates(experiment, blocks, launches):
+        for block, grid, numbers in _candidates(experiment, blocks, launches, usual):
             found = _measured(experiment, block, grid, numbers)
             if found and (best is None or found[0] > best[0]):
                 best = found
@@ -48,11 +51,11 @@ def measured_spec(
 
 
 def _candidates(
-    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch]
+    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch], usual: Mapping[str, int]
 ) -> Iterator[tuple[Triple, Triple, Numbers]]:
     """Yield blocks, grids and numbers, the most likely first."""
     grids = [*_given_grids(launches), *(_grid(experiment.axes, count) for count in (2, 1))]
-    given = _given(experiment, launches)
+    given = {**{name: usual[name] for name in experiment.numbers if name in usual}, **_given(experiment, launches)}
     geometries = [*itertools.product(blocks, dict.fromkeys(grids))]
     for numbers in _choices(experiment.numbers, given):
         for block, grid in geometries:

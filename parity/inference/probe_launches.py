@@ -152,7 +152,8 @@ class ProbeLaunches:
         self._contents.clear()  # unknown until the launch ends
         try:
             stats = self._device.launch(
-                self._code, self._kernel, grid=config.grid, block=config.block, shared_bytes=config.shared,
+                self._code, self._kernel, grid=config.grid, block=config.block,
+                shared_bytes=max(config.shared, self._code.kernels[self._kernel].dynamic_lds),
                 args=arguments,
             )  # fmt: skip
         except (UnknownInstruction, UnsupportedFeature) as error:

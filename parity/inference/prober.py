@@ -20,7 +20,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import UsageError
@@ -52,13 +52,19 @@ _UNEXPLAINED = 3
 
 @dataclass(frozen=True)
 class ProbedKernel:
-    """A kernel of a module by its symbol, with its arguments, its data flow, and its launches in host code."""
+    """A kernel of a module by its symbol, with its arguments, its data flow, and its launches in host code.
+
+    ``limits`` are values that numbers may not exceed, such as the tile of a Triton kernel. ``usual`` are numbers for a
+    single launch.
+    """
 
     code: CodeObject
     symbol: str
     args: Sequence[KernelArgument]
     flow: Flow
     launches: Sequence[HostLaunch] = ()
+    limits: tuple[int, ...] = ()
+    usual: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -102,7 +108,9 @@ class Prober:
         """Return the specification of a single launch, for a kernel without an explanation."""
         self._deadline = time.monotonic() + self._limit / 2
         blocks = [*itertools.islice(likely_blocks(kernel.name, kernel.launches, kernel.flow), _BLOCKS)]
-        return measured_spec(self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET), blocks, kernel.launches)
+        return measured_spec(
+            self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET), blocks, kernel.launches, kernel.usual
+        )
 
     def _hinted(self, kernel: ProbedKernel) -> InferredSpec | None:
         """Return the specification for the grid of a launch in host code, if it explains all accesses."""
@@ -157,7 +165,7 @@ class Prober:
         launches = ProbeLaunches(
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget
         )
-        return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made)
+        return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made, limits=kernel.limits)
 
 
 def _is_explained(kernel: ProbedKernel, found: InferredSpec | str) -> bool:

@@ -100,6 +100,7 @@ class Flow:
         dynamic: True if the kernel uses dynamic shared memory.
         crosses: True if threads of a warp exchange values.
         tables: Constants that the host fills.
+        fixed: True if no other block than ``threads`` is possible.
     """
 
     types: tuple[str, ...]
@@ -113,6 +114,7 @@ class Flow:
     dynamic: bool = False
     crosses: bool = False
     tables: Mapping[str, Table] = field(default_factory=dict)
+    fixed: bool = False
 
 
 def flows(ptx: str) -> dict[str, Flow]:

@@ -13,6 +13,7 @@ from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures
 from parity.model.code_object import Argument, Kernel, spelled
 from parity.model.dtypes import NUMBERS
+from parity.triton_kernels.kernel import TritonKernel
 
 Probe = Callable[[Sequence[KernelArgument], Flow | None, bool], InferredSpec | str]
 """Launches a kernel and returns what that shows of its arguments, or why it shows nothing.
@@ -78,7 +79,7 @@ class Signature:
     """A kernel whose name has type variables instead of ``types``.
 
     ``shares`` is True if threads of a block share memory. ``structs`` maps structures to their size in bytes; their
-    fields are among ``args``. ``launches`` are those in host code.
+    fields are among ``args``. ``launches`` are those in host code. ``triton`` is the declaration of a Triton function.
     """
 
     pattern: str
@@ -90,6 +91,7 @@ class Signature:
     shares: bool = False
     structs: Mapping[str, int] = field(default_factory=dict)
     launches: tuple[HostLaunch, ...] = ()
+    triton: TritonKernel | None = None
 
     @property
     def tensors(self) -> list[Parameter]:

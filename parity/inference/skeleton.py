@@ -125,6 +125,11 @@ def skeletons(
             yield _skeleton(f"{name}.{title}", place, alike)
 
 
+def signature_skeleton(name: str, one: Signature) -> Skeleton:
+    """Return the op of a Triton kernel."""
+    return _skeleton(name, "", [one])
+
+
 def _skeleton(name: str, source: str, alike: Sequence[Signature], *, single: bool = False) -> Skeleton:
     """Return the op of kernels that differ only in dtypes, from a ``single`` launch if that is enough."""
     one = alike[0]
@@ -201,6 +206,15 @@ def _keywords(
         Keyword("params", call.params, "drawn; what the host computes is rows:i32=..."),
         Keyword("symbols", symbols),
     )
+    if one.triton:
+        optional = tuple(replace(each, value=_generic(each.value, usual)) for each in optional)
+        return [
+            Keyword("kernel", one.triton),
+            Keyword("types", (usual,)),
+            Keyword("args", " ".join(words)),
+            *(each for each in optional if each.value and each.name != "strides"),
+            *(each for each in call.launch if each.name == "grid"),
+        ]
     return [
         *([Keyword("source", source)] if source else []),
         Keyword("kernel", one.pattern),
@@ -211,6 +225,11 @@ def _keywords(
         *call.launch,
         Keyword("grid_stride", _is_strided(one, spec)),
     ]
+
+
+def _generic(value: Literal, dtype: str) -> Literal:
+    """Replace a dtype of tensors by the type variable of the op."""
+    return {name: "T" if kind == dtype else kind for name, kind in value.items()} if isinstance(value, dict) else value
 
 
 def _tensors(

@@ -75,10 +75,10 @@ def described(
         except Exception as error:
             message = explained(error, root)
         if done > found["targets"]:
-            found |= {"chosen": number, "targets": done, **tuned}
+            found |= {"chosen": number, "targets": done, "error": "", **tuned}
         if done == len(targets):
             return found
-        if done == found["targets"]:
+        if done == found["targets"] and not found["error"]:
             found["error"] = message
     return found
 
@@ -101,7 +101,7 @@ def tuned_values(kernel: Mapping[str, Any], root: Path, loader: Loader) -> dict[
                     value = rule(given)
                 except Exception:
                     continue
-                if isinstance(value, bool | int | float | str) and name in kernel["constants"]:
+                if isinstance(value, int | float | str) and value is not True and name in kernel["constants"]:
                     found["constants"][name] = value
         function = getattr(function, "fn", None)
     return found

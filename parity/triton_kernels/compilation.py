@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from parity.errors import MissingTool
 from parity.model.code_object import CodeObject, parse
 from parity.platform.installation import install_command, package_folders
 from parity.platform.serialization import json_text, read_json
-from parity.triton_kernels.kernel import Specialization
+from parity.triton_kernels.kernel import Constant, Specialization
 from parity.triton_kernels.merging import Compiled, joint_listing, joint_ptx
 
 _CHILD = Path(__file__).with_name("child.py")
@@ -57,6 +58,23 @@ class _Result(msgspec.Struct):
     ptxas: str
     kernels: list[_Kernel]
     files: list[str]
+
+
+class Trial(msgspec.Struct):
+    """The specialization that compiles for most ``targets``, by number, and the error for the next target.
+
+    ``constants`` and ``options`` are the values that decorators of the function set.
+    """
+
+    chosen: int = -1
+    targets: int = 0
+    error: str = ""
+    constants: dict[str, Constant] = {}
+    options: dict[str, Constant] = {}
+
+
+class _Trials(msgspec.Struct):
+    functions: list[Trial]
 
 
 @dataclass(frozen=True)
@@ -134,18 +152,43 @@ def compile_module(
     return TritonCode(_with_metadata(code, kernels, result), listing, binary, tuple(map(Path, result.files)))
 
 
+def first_compiling(
+    root: Path, functions: Sequence[Sequence[Specialization]], targets: Sequence[Target]
+) -> list[Trial]:
+    """Try the specializations of each function in order, until one compiles for all targets.
+
+    Raises:
+        CompileError: the process that runs Triton failed.
+        MissingTool: Triton is not installed.
+    """
+    triton_version()
+    with tempfile.TemporaryDirectory(prefix="parity-triton-") as folder:
+        file = Path(folder, _REQUEST)
+        request = {
+            "root": str(root),
+            "targets": [_asked(each) for each in targets],
+            "functions": [{"kernels": kernels} for kernels in functions],
+        }
+        file.write_bytes(json_text(request))
+        _run_child("triton", targets[0], file, Path(folder))
+        return read_json(Path(folder, "result.json").read_bytes(), _Trials, "the output of Triton").functions
+
+
+def _asked(target: Target) -> dict[str, Any]:
+    """A target in a request."""
+    cuda = target.vendor == "cuda"
+    return {
+        "backend": "cuda" if cuda else "hip",
+        "arch": int(target.name.removeprefix("sm_")) if cuda else target.name,
+        "wavefront": target.wavefront,
+    }
+
+
 def _compiled_apart(
     module: str, root: Path, kernels: Sequence[Specialization], target: Target, scratch: Path
 ) -> _Result:
     """Run Triton in a child process."""
-    cuda = target.vendor == "cuda"
-    request = {
-        "root": str(root),
-        "backend": "cuda" if cuda else "hip",
-        "arch": int(target.name.removeprefix("sm_")) if cuda else target.name,
-        "wavefront": target.wavefront,
-        "kernels": kernels,
-    }
+    request = {**_asked(target), "root": str(root), "kernels": kernels}
     file = scratch / _REQUEST
     file.write_bytes(json_text(request))
     _run_child(module, target, file, scratch)

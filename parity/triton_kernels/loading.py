@@ -21,7 +21,10 @@ _JIT, _TUNED = ("jit",), ("jit", "autotune", "heuristics")
 
 
 class Placeholder:
-    """Stands for something that cannot be imported or computed. It is false, empty, and callable."""
+    """Stands for something that cannot be imported or computed. It is false, empty and callable.
+
+    It is more than everything, because a version that is not known counts as new.
+    """
 
     def __init__(self, name: str = "") -> None:
         self.__name__ = name
@@ -52,10 +55,14 @@ class Placeholder:
     def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
         return (object,)
 
-    def _false(self, other: Any) -> bool:
+    def _is_less(self, other: Any) -> bool:
         return False
 
-    __lt__ = __le__ = __gt__ = __ge__ = _false
+    def _is_more(self, other: Any) -> bool:
+        return True
+
+    __lt__ = __le__ = _is_less
+    __gt__ = __ge__ = _is_more
 
     def _same(self, other: Any = None) -> Placeholder:
         return self

@@ -24,6 +24,15 @@ extern "C" __global__ void from_40(int n, const int* x, int* out) {
     out[threadIdx.x] = 1000 * warpSize + __shfl(x[threadIdx.x], 40, 64);
 }
 """
+PRODUCTS = """
+extern "C" __global__ void dot2(int n, const unsigned* x, const unsigned* y, unsigned* out) {
+    int i = threadIdx.x;
+    if (i >= n) return;
+    unsigned found = 0;
+    asm volatile("v_dot2_bf16_bf16 %0, %1, %2, 0" : "+v"(found) : "v"(x[i]), "v"(y[i]));
+    out[i] = found;
+}
+"""
 TINY = np.float32(1e-40)
 
 
@@ -54,6 +63,18 @@ def test_flush_mode_applies_to_its_kernel_only(compiled, target):
     y = np.array([TINY, 2.0, 3.0, 3.0], np.float32)
     assert flushing("quotient", x, y, out=np.float32)[3] == np.float32(1 / 3) + np.float32(0.5)
     assert compiled(target)("scaled", x, out=np.float32)[0] == TINY * np.float32(0.5)
+
+
+def test_bf16_dot_product_rounds_toward_zero(tmp_path, cache):
+    """As measured on gfx1200: 41 % of products are an ULP too small (triton-lang/triton #11217)."""
+    (tmp_path / "products.cu").write_text(PRODUCTS)
+    (built,) = build(tmp_path, ["products"], ["gfx1100"], cache=cache)
+    assert built.error is None, built.error
+    run = Run(AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built.code_object)
+    x = np.random.default_rng(2).normal(size=(2, 32)).astype(np.float32).view(np.uint32) & 0xFFFF0000
+    products = x[0].view(np.float32).astype(np.float64) * x[1].view(np.float32)
+    cut = products.astype(np.float32).view(np.uint32) >> 16
+    assert run("dot2", x[0] >> 16, x[1] >> 16, out=np.uint32).tolist() == cut.tolist()
 
 
 @pytest.mark.thorough

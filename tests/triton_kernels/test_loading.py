@@ -17,7 +17,7 @@ FACTOR = 2 * BASE
 def kernel(x):
     return renamed(x) * FACTOR
 
-if missing_package.version > 3:
+if missing_package.version < 3:
     @jit
     def conditional(x):
         return x

@@ -288,6 +288,10 @@ def parse_function(text: FunctionText, files: dict[int, str]) -> PtxFunction:
     )
 
 
+_HINT = re.compile(r"\.L[12]::(?!\d)\w+|\.L2::\d+B")
+"""Words for cache eviction and prefetching (PTX ISA, "Cache Eviction Priority Hints"). They do not affect values."""
+
+
 class _Reader:
     """Reads the statements of a function body in order."""
 
@@ -365,10 +369,15 @@ class _Reader:
         guard, rest = text.split(None, 1) if text.startswith("@") else ("", text)
         parts = rest.split(None, 1)
         operands = split_operands(parts[1]) if len(parts) > 1 else []
+        opcode = _HINT.sub("", parts[0])
+        if opcode.startswith("createpolicy."):
+            opcode, operands = "mov.b64", [operands[0], "0"]
+        elif "L2::cache_hint" in parts[0]:
+            operands.pop()
         source, header = self._source, self._header
         return Instruction(
             " ".join(text.split()),
-            parts[0],
+            opcode,
             tuple(self._renamed(operand) for operand in operands),
             (self._renamed(guard),) if guard else (),
             line,

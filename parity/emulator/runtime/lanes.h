@@ -296,6 +296,14 @@ INLINE V<u16> toward_zero(V<f32> x) {
   V<u16> r = as<u16>(near);
   return sel(mag(to<f32>(near)) > mag(x), r - (u16)1, r);
 }
+// Rounds toward zero, as measured on gfx1200 (triton-lang/triton #11217). Factors are pairs of bf16.
+INLINE V<u16> dot2_bf16(V<u32> a, V<u32> b, V<u16> c) {
+  auto product = [](V<u32> x, V<u32> y) { return to<f64>(as<f32>(x)) * to<f64>(as<f32>(y)); };
+  const V<f64> sum = product(a << 16, b << 16) + product(a & 0xffff0000u, b & 0xffff0000u) + to<f64>(as<f32>(to<u32>(c) << 16));
+  const V<f32> near = to<f32>(sum);
+  const V<u32> bits = as<u32>(near);
+  return to<u16>(sel(bools(__builtin_elementwise_abs(to<f64>(near)) > __builtin_elementwise_abs(sum)), bits - 1, bits) >> 16);
+}
 
 // --- 8-bit floats: the OCP formats, or the FNUZ formats, which lack infinities and encode NaN as negative zero ---
 template <bool FNUZ, int MANTISSA, int BIAS> INLINE V<f32> of_f8(V<u32> x) {

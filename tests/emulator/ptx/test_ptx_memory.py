@@ -296,3 +296,15 @@ def test_unknown_instruction_is_named(cache):
             "{ .param .b64 p; st.param.b64 [p], 8; .param .b64 q; call.uni (q), malloc, (p); ld.param.b64 %d1, [q]; }"
         )
         run(module(extern, kernel(call, 1)), cache, u32(0))
+
+
+def test_cache_hints_do_not_affect_accesses(cache):
+    """As Triton writes loads and stores with an eviction policy."""
+    body = """
+    createpolicy.fractional.L2::evict_first.b64 %d1, 1.0;
+    ld.global.L1::evict_first.L2::cache_hint.b32 {%r1}, [%x + 0], %d1;
+    st.global.L1::evict_last.L2::cache_hint.b32 [%y + 0], {%r1}, %d1;
+"""
+    x = np.arange(32, dtype=np.uint32)
+    (_, y), _ = run(module(kernel(body)), cache, x, np.zeros(32, np.uint32))
+    assert (y == x).all()

@@ -1,0 +1,143 @@
+"""Declares Triton kernels: values of constexpr parameters and dtypes by trial, shapes and grid from launches."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from parity.compilers.errors import CompileError
+from parity.compilers.targets import TRITON_TARGETS, target
+from parity.errors import ParityError
+from parity.inference.prober import ProbedKernel, Prober
+from parity.inference.ptx_dataflow import Flow, flows
+from parity.inference.signature import Parameter, Signature
+from parity.inference.skeleton import Skeleton, signature_skeleton
+from parity.inference.spec import InferredSpec, KernelArgument
+from parity.inference.triton_source import TritonFunction, choices, dtypes, likely_strides
+from parity.model.code_object import CodeObject
+from parity.model.dtypes import NUMBERS
+from parity.triton_kernels.compilation import Trial, compile_module, first_compiling
+from parity.triton_kernels.kernel import Constant, Specialization, TritonKernel, triton_type
+
+PROBED, OTHER = TRITON_TARGETS
+"""The target whose code is probed, and another one that has to compile."""
+_REAL, _PRODUCTS = ("f32", "f16", "bf16", "i32", "i8"), ("f16", "bf16", "f32", "i8")
+"""Dtypes of tensors to try, and those for kernels that multiply matrices."""
+_SIZES = (32, 64, 2, 16, 128)
+"""Values to try for constexpr numbers without a known value."""
+
+
+def triton_skeletons(
+    root: Path, module: str, kernels: Sequence[TritonFunction], prober: Prober
+) -> Iterator[tuple[TritonFunction, Skeleton]]:
+    """Yield the declaration of each kernel. ``root`` is the kernels folder, ``module`` the name of the module.
+
+    Raises:
+        MissingTool: Triton is not installed.
+    """
+    trials = [[*_trials(each, root)] for each in kernels]
+    found = first_compiling(root, trials, [target(PROBED), target(OTHER)])
+    for kernel, tried, result in zip(kernels, trials, found, strict=True):
+        yield kernel, _skeleton(root, module, kernel, tried, result, prober)
+
+
+def _trials(kernel: TritonFunction, root: Path) -> Iterator[Specialization]:
+    """Yield specializations to try, the most likely first."""
+    seen = set[str]()
+    reals = _PRODUCTS if kernel.has_dot else _REAL
+    for size, real, flags in itertools.product(_SIZES, reals, (False, True)):
+        types = dtypes(kernel, real)
+        for integers in (True, False):
+            kinds = [
+                real if each.is_pointer and each.is_index and not integers else types[each.name]
+                for each in kernel.arguments
+            ]
+            one = Specialization(
+                f"{kernel.name}_{real}",
+                kernel.path.relative_to(root).as_posix(),
+                kernel.name,
+                tuple(
+                    f"*{triton_type(kind)}" if each.is_pointer else triton_type(kind)
+                    for each, kind in zip(kernel.arguments, kinds, strict=True)
+                ),
+                tuple(i for i, each in enumerate(kernel.arguments) if each.is_pointer),
+                choices(kernel, real, flags=flags, size=size),
+                {},
+            )
+            if one.text not in seen:
+                seen.add(one.text)
+                yield one
+
+
+def _skeleton(
+    root: Path, module: str, kernel: TritonFunction, tried: Sequence[Specialization], result: Trial, prober: Prober
+) -> Skeleton:
+    """Return the declaration of one kernel."""
+    name = f"{module}.{kernel.name.strip('_')}"
+    if result.chosen < 0 or result.targets < 2:
+        where = PROBED if result.chosen < 0 else OTHER
+        return Skeleton("", kernel.name, omitted=f"no trial compiles for {where}: {result.error}")
+    one = tried[result.chosen]
+    one = replace(one, constants={**one.constants, **result.constants}, options=result.options)
+    with tempfile.TemporaryDirectory(prefix="parity-triton-") as folder:
+        try:
+            made = compile_module(module, root, [one], target(PROBED), Path(folder))
+        except (CompileError, ParityError) as error:
+            return Skeleton("", kernel.name, omitted=f"it does not compile for {PROBED}: {str(error).splitlines()[0]}")
+    given: dict[str, Constant | str] = {key: _declared(value) for key, value in one.constants.items()}
+    declared = TritonKernel(one.file, kernel.name, {**one.options, **given})
+    return signature_skeleton(name, _signature(kernel, one, made.code, prober, declared))
+
+
+def _declared(value: Constant) -> Constant:
+    """Return a constant as a declaration states it: a text in quotes."""
+    return repr(value) if isinstance(value, str) and not value.startswith("tl.") else value
+
+
+def _signature(
+    kernel: TritonFunction, one: Specialization, code: CodeObject, prober: Prober, declared: TritonKernel
+) -> Signature:
+    """Return the signature of a compiled kernel, with what its PTX shows."""
+    flow = replace(
+        flows(code.listing)[one.symbol], dynamic=False, fixed=True
+    )  # the compiled kernel states its shared memory
+    args = []
+    for i, (each, kind) in enumerate(zip(kernel.arguments, one.signature, strict=True)):
+        dtype = next(name for name in NUMBERS if name != "f8_e5m2" and _is_type(name, kind.removeprefix("*")))
+        use = flow.uses.get((i, 0))
+        if each.is_pointer:
+            written, read = bool(use and use.writes), use is None or use.is_input
+            args.append(Parameter(each.name, dtype, 8, True, written, read, key=(i, 0)))
+        else:
+            args.append(Parameter(each.name, dtype, NUMBERS[dtype].itemsize, False, key=(i, 0)))
+    limits = tuple(sorted({v for v in one.constants.values() if type(v) is int and v > 2}, reverse=True))
+
+    def probe(args: Sequence[KernelArgument], flow: Flow | None, single: bool) -> InferredSpec | str:
+        assert flow
+        probed = ProbedKernel(
+            code,
+            one.symbol,
+            args,
+            flow,
+            kernel.launches,
+            limits,
+            likely_strides([each.name for each in kernel.arguments]),
+        )
+        return prober.measure(probed) or "no single launch shows it" if single else prober.probe(probed)
+
+    shown = f"{kernel.name}({', '.join(each.name for each in kernel.arguments)})"
+    return Signature(
+        kernel.name, (), tuple(args), shown, flow, probe, math.prod(flow.threads) > 0, launches=kernel.launches,
+        triton=declared,
+    )  # fmt: skip
+
+
+def _is_type(name: str, kind: str) -> bool:
+    try:
+        return triton_type(name) == kind
+    except ParityError:
+        return False

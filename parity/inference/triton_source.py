@@ -1,0 +1,313 @@
+"""Reads Triton functions and their launches from Python source: what a parameter is, and which values it may have."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from parity.inference.host_launches import HostLaunch
+from parity.triton_kernels.kernel import Constant
+from parity.triton_kernels.loading import functions
+
+_ADDRESSED = frozenset(("load", "store", "make_block_ptr", "make_tensor_descriptor", "advance", "multiple_of"))
+_POINTER = re.compile(r"(?i)(?:.*_)?(?:ptrs?|pointer)(?:_.*)?|ptr\w*|\w*ptr")
+_INDEX = re.compile(
+    r"(?i).*(?:idx|ind(?:ex|ices)|_ids?(?:_|$)|^ids?(?:_|$)|seq_?len|cu_|offset|table|label|target|slot|_loc(?:_|$)|perm|order"
+    r"|num_|lens?(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|mask).*"
+)
+_BYTES = re.compile(r"(?i).*(?:int8|quant|packed|qweight|_q_|nf4|fp4|4bit|2bit).*")
+_REAL = re.compile(
+    r"(?i).*(?:eps|scale|alpha|beta|gamma|lr|rate|momentum|decay|slope|prob|factor|softcap|smooth|limit|temperature|lse).*"
+    r"|p|lo|hi|p_dropout|dropout_p|value|min_val|max_val"
+)
+_FLAG = re.compile(
+    r"(?i)(?:.*_)?(?:has|is|use|do|with|enable|apply|store|save|return|recompute|causal|even|add|reverse|upcast)(?:_.*)?"
+)
+_BLOCK = re.compile(r"(?i).*(?:block|tile|bm|bn|bk|chunk|^b[a-z]$|^bt$|group_size_m).*")
+_TYPE = re.compile(r"(?i).*(?:dtype|_type|acc_ty)$")
+_STRIDES = (1, 128, 8192, 16384, 32768, 65536)
+"""Strides of a tensor of a few small dims, the last first."""
+
+
+@dataclass(frozen=True)
+class TritonParameter:
+    """A parameter of a Triton function.
+
+    Attributes:
+        is_constant: True for a constexpr.
+        is_pointer, is_index: True for a tensor, and for one whose elements are positions or sizes.
+        compared: the literals that the function compares it with.
+        default: its default, if that is a literal.
+    """
+
+    name: str
+    is_constant: bool
+    is_pointer: bool = False
+    is_index: bool = False
+    compared: tuple[Constant, ...] = ()
+    default: Constant = None
+
+
+@dataclass(frozen=True)
+class TritonFunction:
+    """A Triton kernel of a file, with its launches in host code, and the ``literals`` that they pass.
+
+    ``has_dot`` is True if it multiplies matrices.
+    """
+
+    path: Path
+    name: str
+    line: int
+    parameters: tuple[TritonParameter, ...]
+    has_dot: bool
+    launches: tuple[HostLaunch, ...] = ()
+    literals: Mapping[str, Constant] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> tuple[TritonParameter, ...]:
+        """The parameters that are not constexpr."""
+        return tuple(each for each in self.parameters if not each.is_constant)
+
+
+def triton_kernels(paths: Sequence[Path], hosts: Sequence[Path]) -> list[TritonFunction]:
+    """Return the kernels of files: functions that host code launches, or that no Triton function calls."""
+    calls = _launches(hosts)
+    found = []
+    for path in paths:
+        nodes = functions(path)
+        called = {
+            name
+            for each in nodes
+            for call in ast.walk(each)
+            if isinstance(call, ast.Call) and (name := getattr(call.func, "id", "")) and name != each.name
+        }
+        for node in nodes:
+            returns = any(isinstance(each, ast.Return) and each.value for each in ast.walk(node))
+            if node.name in calls or not (returns or node.name in called):
+                found.append(_function(path, node, calls.get(node.name, [])))
+    return found
+
+
+def choices(function: TritonFunction, real: str, *, flags: bool, size: int) -> dict[str, Constant]:
+    """Return values of constexprs. ``real`` is a dtype, ``flags`` the value of flags, ``size`` of other numbers."""
+    constants = [each for each in function.parameters if each.is_constant]
+    blocks = sum(bool(_BLOCK.fullmatch(each.name)) for each in constants)
+    block = 128 if blocks < 2 and not function.has_dot else 32
+    found: dict[str, Constant] = {}
+    for each in constants:
+        name = each.name
+        stated = function.literals.get(name)
+        if stated is not None and not _BLOCK.fullmatch(name):
+            found[name] = stated
+        elif _TYPE.fullmatch(name):
+            found[name] = {"f16": "tl.float16", "bf16": "tl.bfloat16"}.get(real, "tl.float32")
+        elif texts := [value for value in each.compared if isinstance(value, str)]:
+            found[name] = texts[0]
+        elif True in [v for v in (*each.compared, each.default) if isinstance(v, bool)] or _FLAG.fullmatch(name):
+            found[name] = flags
+        elif isinstance(each.default, float) or _REAL.fullmatch(name):
+            found[name] = each.default if isinstance(each.default, float) else 0.5
+        elif numbers := [value for value in each.compared if isinstance(value, int)]:
+            found[name] = max(numbers[0], 0)
+        elif each.default is not None:
+            found[name] = each.default
+        else:
+            found[name] = block if _BLOCK.fullmatch(name) else size
+    return found
+
+
+def dtypes(function: TritonFunction, real: str) -> dict[str, str]:
+    """Return a dtype for each argument."""
+    found = {}
+    for each in function.arguments:
+        if each.is_pointer:
+            found[each.name] = "i32" if each.is_index else "u8" if _BYTES.fullmatch(each.name) else real
+        else:
+            real_number = _REAL.fullmatch(each.name) and "stride" not in each.name.lower()
+            found[each.name] = "f32" if real_number or isinstance(each.default, float) else "i32"
+    return found
+
+
+def likely_strides(names: Sequence[str]) -> dict[str, int]:
+    """Return the strides of small contiguous tensors for the arguments that are strides by name.
+
+    Neighbours with the same first letter, apart from the word, are the strides of one tensor.
+    """
+    found: dict[str, int] = {}
+    strides = [name for name in names if "stride" in name.lower()]
+    for _, group in itertools.groupby(strides, lambda name: re.sub(r"(?i)_*strides?_*", "", name)[:1]):
+        alike = [*group]
+        sizes = _STRIDES if len(alike) > 1 else _STRIDES[1:]
+        found.update(zip(reversed(alike), sizes, strict=False))
+    return found
+
+
+def _function(path: Path, node: ast.FunctionDef, calls: Sequence[tuple[ast.Call, HostLaunch]]) -> TritonFunction:
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    positional = [*node.args.posonlyargs, *node.args.args]
+    defaults = dict(zip((each.arg for each in positional[::-1]), reversed(node.args.defaults), strict=False))
+    defaults |= {each.arg: d for each, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d}
+    pointers, indices = _roles(node, [each.arg for each in arguments])
+    parameters = tuple(
+        TritonParameter(
+            each.arg,
+            each.annotation is not None and "constexpr" in ast.unparse(each.annotation),
+            each.arg in pointers,
+            each.arg in indices or bool(_INDEX.fullmatch(each.arg)),
+            tuple(_compared(node, each.arg)),
+            _literal(defaults[each.arg]) if each.arg in defaults else None,
+        )
+        for each in arguments
+    )
+    has_dot = any(isinstance(each, ast.Attribute) and each.attr == "dot" for each in ast.walk(node))
+    names = [each.arg for each in arguments]
+    literals: dict[str, Constant] = {}
+    launches = []
+    for call, launch in calls:
+        passed = _passed(call, names)
+        for name, value in passed.items():
+            if isinstance(value, ast.Constant) and isinstance(value.value, bool | int | float | str):
+                literals.setdefault(name, value.value)
+        texts = tuple(_text(passed.get(each.name)) for each in parameters if not each.is_constant)
+        launches.append(replace(launch, arguments=texts))
+    return TritonFunction(path, node.name, node.lineno, parameters, has_dot, tuple(launches), literals)
+
+
+def _roles(node: ast.FunctionDef, names: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Return the parameters that are pointers, and the pointers to elements that become part of an address."""
+    roots: dict[str, set[str]] = {name: {name} for name in names}
+    loaded: dict[str, set[str]] = {}
+    pointers = {name for name in names if _POINTER.fullmatch(name)}
+    indices: set[str] = set()
+    whole: set[str] = set()
+
+    def root(value: ast.expr) -> set[str]:
+        """The parameters that an address begins with."""
+        match value:
+            case ast.Name():
+                return roots.get(value.id, set())
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
+                both = root(value.left) | root(value.right)
+                return (both & pointers) or root(value.left) or both
+            case ast.Call(func=ast.Attribute(value=inner)) if not isinstance(inner, ast.Name) or inner.id != "tl":
+                return root(inner)
+            case ast.Call(args=[first, *_]):
+                return root(first)
+            case ast.Subscript():
+                return root(value.value)
+        return set()
+
+    def sources(value: ast.AST) -> set[str]:
+        """The pointers whose elements are part of a value."""
+        found = set()
+        for each in ast.walk(value):
+            if isinstance(each, ast.Name):
+                found |= loaded.get(each.id, set())
+        return found
+
+    for _ in range(2):
+        for each in ast.walk(node):
+            match each:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    if isinstance(value, ast.Call) and _called(value) == "load" and value.args:
+                        loaded.setdefault(name, set()).update(root(value.args[0]) & pointers)
+                    elif isinstance(value, ast.BinOp) and (found := root(value)):
+                        roots.setdefault(name, set()).update(found if name not in names else ())
+                    elif isinstance(value, ast.Call) and (inner := _inner_load(value)):
+                        loaded.setdefault(name, set()).update(root(inner) & pointers)
+                    elif isinstance(value, ast.Name | ast.Call | ast.BinOp):
+                        loaded.setdefault(name, set()).update(sources(value) if _is_whole(value) else ())
+                        roots.setdefault(name, set()).update(root(value) if name not in names else ())
+                case ast.Call() if _called(each) in _ADDRESSED or _called(each).startswith("atomic"):
+                    address = each.args[0] if each.args else None
+                    if address is not None:
+                        pointers |= _first(root(address), names)
+                        indices |= sources(address)
+                case ast.BinOp(op=ast.BitAnd() | ast.RShift() | ast.LShift() | ast.FloorDiv()):
+                    whole |= sources(each.left)
+                case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub(), value=value):
+                    if name in pointers:
+                        indices |= sources(value)
+    return pointers, (indices | whole) & pointers
+
+
+def _first(found: set[str], names: Sequence[str]) -> set[str]:
+    """The most likely pointer among the terms of an address."""
+    numbers = r"(?i)\w*stride\w*|pid\w*|n_\w+|num_\w+|\w*offset\w*"
+    likely = [each for each in found if not re.fullmatch(numbers, each)] or list(found)
+    return {min(likely, key=names.index)} if likely else set()
+
+
+def _inner_load(value: ast.Call) -> ast.expr | None:
+    """The address of ``tl.load(address).to(...)``."""
+    inner: ast.expr = value
+    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr != "load":
+        inner = inner.func.value
+    return inner.args[0] if isinstance(inner, ast.Call) and _called(inner) == "load" and inner.args else None
+
+
+def _is_whole(value: ast.expr) -> bool:
+    """Return False if a value is computed by functions such as ``tl.sum``, which lead away from positions."""
+    return not any(isinstance(each, ast.Call) and _called(each) not in ("to", "cast") for each in ast.walk(value))
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _compared(node: ast.FunctionDef, name: str) -> Iterator[Constant]:
+    for each in ast.walk(node):
+        tested = each.test if isinstance(each, ast.If | ast.IfExp) else each
+        terms = tested.values if isinstance(tested, ast.BoolOp) else [tested] if tested is not each else []
+        inner = [term.operand if isinstance(term, ast.UnaryOp) else term for term in terms]
+        if any(isinstance(term, ast.Name) and term.id == name for term in inner):
+            yield True
+        if isinstance(each, ast.Compare) and isinstance(each.left, ast.Name) and each.left.id == name:
+            for value in each.comparators:
+                if isinstance(value, ast.Constant) and isinstance(value.value, str | int | bool):
+                    yield value.value
+
+
+def _literal(node: ast.expr) -> Constant:
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+def _launches(hosts: Sequence[Path]) -> dict[str, list[tuple[ast.Call, HostLaunch]]]:
+    """Return the launches ``kernel[grid](...)`` of host code by the kernel's name."""
+    found: dict[str, list[tuple[ast.Call, HostLaunch]]] = {}
+    for path in hosts:
+        text = path.read_text(errors="replace")
+        if "](" not in text:
+            continue
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            continue
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Subscript):
+                name = ast.unparse(call.func.value).rpartition(".")[2]
+                if name.isidentifier():
+                    launch = HostLaunch(name, (), (), None, ast.unparse(call), call.lineno, path.name)
+                    found.setdefault(name, []).append((call, launch))
+    return found
+
+
+def _passed(call: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
+    positional = itertools.takewhile(lambda each: not isinstance(each, ast.Starred), call.args)
+    return {**dict(zip(names, positional, strict=False)), **{k.arg: k.value for k in call.keywords if k.arg}}
+
+
+def _text(node: ast.expr | None) -> str:
+    """Return what a launch passes for a number: 1 for the last stride of a tensor, or else its text."""
+    if node is None:
+        return ""
+    text = ast.unparse(node)
+    return "1" if re.fullmatch(r".*\.stride\(-1\)", text) else text

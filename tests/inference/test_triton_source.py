@@ -1,0 +1,71 @@
+"""What the source of a Triton function tells of its parameters. Triton is not needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from parity.inference.triton_source import choices, dtypes, likely_strides, triton_kernels
+
+SOURCE = """
+@triton.jit
+def helper(x):
+    return x + 1
+
+@triton.jit
+def kernel(out, x, rows_idx, packed, stride_xm, stride_xk, n, eps, ROUND: tl.constexpr, HAS_BIAS: tl.constexpr,
+           KIND: tl.constexpr, BLOCK: tl.constexpr = 64, dtype: tl.constexpr = tl.float32):
+    pid = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    row = tl.load(rows_idx + pid)
+    from_row = x + row * stride_xm
+    value = tl.load(from_row + i * stride_xk, mask=i < n) + helper(eps)
+    bits = tl.load(packed + i)
+    low = bits & 15
+    if ROUND:
+        value += low
+    if KIND == "silu":
+        value = value * 2
+    tl.store(out + pid * n + i, value, mask=i < n)
+
+def host(x, table, block):
+    kernel[(x.shape[0],)](x, x, table, table, x.stride(0), x.stride(-1), 10, eps=1e-5, ROUND=True, BLOCK=block)
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    path = tmp_path / "source.py"
+    path.write_text(SOURCE)
+    (found,) = triton_kernels([path], [path])
+    return found
+
+
+def test_kernel_is_launched_function_and_not_helper(kernel):
+    assert kernel.name == "kernel" and [each.name for each in kernel.arguments][-1] == "eps"
+
+
+def test_pointers_are_what_loads_and_stores_begin_with(kernel):
+    assert [each.name for each in kernel.parameters if each.is_pointer] == ["out", "x", "rows_idx", "packed"]
+
+
+def test_elements_in_addresses_and_bit_operations_are_integers(kernel):
+    found = dtypes(kernel, "f16")
+    assert (found["x"], found["rows_idx"], found["packed"], found["n"], found["eps"]) == (
+        "f16", "i32", "i32", "i32", "f32"
+    )  # fmt: skip
+
+
+def test_constants_come_from_launches_comparisons_and_names(kernel):
+    found = choices(kernel, "f16", flags=False, size=32)
+    assert found == {"ROUND": True, "HAS_BIAS": False, "KIND": "silu", "BLOCK": 64, "dtype": "tl.float16"}
+
+
+def test_launch_passes_texts_of_arguments(kernel):
+    (launch,) = kernel.launches
+    assert launch.arguments[4:7] == ("x.stride(0)", "1", "10")
+
+
+def test_strides_of_tensor_grow_towards_the_first():
+    assert likely_strides(["x", "stride_xm", "stride_xk", "y_row_stride"]) == {
+        "stride_xk": 1, "stride_xm": 128, "y_row_stride": 128
+    }  # fmt: skip

@@ -1,0 +1,39 @@
+"""`parity init --triton` declares kernels that then run on both vendors. Skipped where Triton is not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from parity.cli import main
+
+pytestmark = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="the package triton is not installed")
+
+SOURCE = """import torch
+import triton
+import triton.language as tl
+from some_missing_package import decorated
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 128}, num_warps=2)], key=["n"])
+@triton.jit
+def scaled(x_ptr, out_ptr, n, scale, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) * scale, mask=i < n)
+
+@decorated
+def host(x):
+    out = torch.empty_like(x)
+    scaled[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel(), 2.0)
+    return out
+"""
+
+
+def test_file_without_other_packages_is_declared_and_runs(tmp_path, monkeypatch):
+    (tmp_path / "ops.py").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "--triton", "ops.py"]) == 0
+    declared = (tmp_path / "cases" / "ops.py").read_text()
+    assert 'triton("ops.py:scaled", num_warps=2, BLOCK=128)' in declared
+    assert 'grid="ceil(n/128)"' in declared and 'shapes="x_ptr: n; out_ptr: n"' in declared
+    assert main(["run", "--target", "sm_80,gfx942", "--examples", "2", "-j", "1"]) == 0
