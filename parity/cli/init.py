@@ -143,7 +143,7 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
                 cases.add(target, source, op, try_it=True)
                 report("guessing", i, len(own))
                 note(f"{module} {kernel.name}")
-    cases.settle()
+    cases.try_declarations()
     declared = cases.summary()
     for each in (*written, *cases.files, *_ignore(folder)):
         output().print(f"wrote {each}")

@@ -1,4 +1,4 @@
-"""What the source of a Triton function tells of its parameters. Triton is not needed."""
+"""The source of a Triton function describes its parameters. Triton is not needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* What the programs call of the drivers, so that only a driver and a C compiler are needed: no CUDA toolkit, no ROCm.
+/* Declarations of what the programs call in the drivers: only a driver and a C compiler are needed, no CUDA toolkit, no ROCm.
    CUDA driver API and HIP module API, with the names and types of their libraries. */
 #include <stddef.h>
 #include <stdint.h>
