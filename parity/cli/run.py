@@ -138,8 +138,8 @@ def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, An
     if not (arguments.history and results.complete):
         return {}
     date = written_at(arguments.output / RECORD)
-    recall = results.matrix.recall
-    share = recall.caught / recall.planted if recall and recall.planted else None
+    total = results.matrix.recall.total if results.matrix.recall else None
+    share = total.caught / total.planted if total and total.planted else None
     made = environment(results.plan, sys.argv[1:])
     return update_history(arguments.history, document(results.matrix), made, date, share)
 

@@ -16,11 +16,21 @@ FORMAT = "parity recall, version 1"
 FILE = "recall.json"
 
 
-class _Counts:
+@dataclass(frozen=True, kw_only=True)
+class FaultCounts:
+    """Numbers of faults.
+
+    ``equivalent`` survived and are executed without any known effect. ``beyond`` survived because no case that fits an
+    emulator reaches them. ``equal`` are not faults, because the compiler generates the same code. ``uncompiled`` do not
+    compile.
+    """
+
     caught: int
     survived: int
-    equivalent: int
-    beyond: int
+    equivalent: int = 0
+    beyond: int = 0
+    equal: int = 0
+    uncompiled: int = 0
 
     @property
     def planted(self) -> int:
@@ -34,38 +44,24 @@ class _Counts:
 
 
 @dataclass(frozen=True)
-class KernelRecall(_Counts):
+class KernelRecall(FaultCounts):
     """The faults of one kernel on one target.
 
-    ``equivalent`` survived and are executed without any known effect. ``beyond`` survived because no case that fits an
-    emulator reaches them. ``equal`` are not faults, because the compiler generates the same code. ``uncompiled`` do not
-    compile. ``budget`` is the largest share of an error bound that the unmutated kernel uses (None: unknown).
+    ``budget`` is the largest share of an error bound that the unmutated kernel uses (None: unknown).
     """
 
     module: str
     kernel: str
     target: str
-    caught: int
-    survived: int
-    equivalent: int = 0
-    beyond: int = 0
-    equal: int = 0
-    uncompiled: int = 0
     budget: float | None = None
 
 
 @dataclass(frozen=True)
-class ClassRecall(_Counts):
+class ClassRecall(FaultCounts):
     """The faults of one class."""
 
     level: Level
     kind: str
-    caught: int
-    survived: int
-    equivalent: int = 0
-    beyond: int = 0
-    equal: int = 0
-    uncompiled: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,30 +103,9 @@ class Recall:
     format: str = field(default=FORMAT)
 
     @property
-    def caught(self) -> int:
-        return sum(each.caught for each in self.kernels)
-
-    @property
-    def survived(self) -> int:
-        return sum(each.survived for each in self.kernels)
-
-    @property
-    def equivalent(self) -> int:
-        """The number of survivors that are executed without any known effect."""
-        return sum(each.equivalent for each in self.kernels)
-
-    @property
-    def beyond(self) -> int:
-        """The number of survivors that no case that fits an emulator reaches."""
-        return sum(each.beyond for each in self.kernels)
-
-    @property
-    def planted(self) -> int:
-        return sum(each.planted for each in self.kernels)
-
-    @property
-    def effective(self) -> int:
-        return sum(each.effective for each in self.kernels)
+    def total(self) -> FaultCounts:
+        """The faults of all kernels."""
+        return FaultCounts(**{name: sum(getattr(each, name) for each in self.kernels) for name in _COUNTED})
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -187,12 +162,10 @@ def compute_recall(
         seed,
         examples,
         tuple(
-            KernelRecall(
-                module, kernel, target, **{name: n[name] for name in _COUNTED}, budget=budgets.get((kernel, target))
-            )
+            KernelRecall(module, kernel, target, **_counts(n), budget=budgets.get((kernel, target)))
             for (module, kernel, target), n in ordered
         ),
-        tuple(ClassRecall(*key, *(n[name] for name in _COUNTED)) for key, n in sorted(classes.items())),
+        tuple(ClassRecall(level, kind, **_counts(n)) for (level, kind), n in sorted(classes.items())),
         tuple(map(_survivor, survivors)),
         complete,
     )
@@ -208,6 +181,10 @@ def _place(mutant: Mutant) -> tuple[str, int, int, str]:
 
 
 _COUNTED = ("caught", "survived", "equivalent", "beyond", "equal", "uncompiled")
+
+
+def _counts(found: Mapping[str, int]) -> dict[str, int]:
+    return {name: found[name] for name in _COUNTED}
 
 
 def _counted(outcome: MutantOutcome) -> str:

@@ -100,17 +100,16 @@ def _reason(each: Survivor) -> str:
 def recall_summary(recall: Recall, tried: Sequence[MutantResult], seconds: float, resumed: int = 0) -> str:
     """Return the run in one line."""
     counts = {outcome: sum(each.outcome is outcome for each in tried) for outcome in MutantOutcome}
-    planted = recall.planted
-    kernels = len(recall.kernels)
+    total, kernels = recall.total, len(recall.kernels)
     parts = [f"{pluralize(len(tried), 'fault')} in {pluralize(kernels, 'kernel')} on {' '.join(recall.targets)}"]
     for outcome, count in counts.items():
         if count:
             reasons = [(sum(each.reason is reason for each in tried), reason) for reason in Reason]
             why = ", ".join(f"{number} {reason}" for number, reason in reasons if number)
             parts.append(f"{count} {outcome}" + (f" ({why})" if outcome is MutantOutcome.SURVIVED else ""))
-    parts += [f"recall {percent(recall.caught, planted)}"] if planted else []
-    if recall.effective:
-        parts.append(f"{percent(recall.caught, recall.effective)} of the faults with a known effect")
+    parts += [f"recall {percent(total.caught, total.planted)}"] if total.planted else []
+    if total.effective:
+        parts.append(f"{percent(total.caught, total.effective)} of the faults with a known effect")
     parts += [f"{resumed} known from before"] if resumed else []
     parts += [f"{seconds:.1f} s", f"seed {recall.seed}"]
     return ("" if recall.complete else "interrupted: ") + ", ".join(parts)
@@ -118,13 +117,13 @@ def recall_summary(recall: Recall, tried: Sequence[MutantResult], seconds: float
 
 def recall_line(recall: Recall) -> str:
     """Return recall as the legend of the matrix shows it."""
-    planted = recall.planted
+    total = recall.total
     modules = ", ".join(f"{name} {percent(*counts)}" for name, counts in recall.by_module().items())
     several = f": {modules}" if len(recall.by_module()) > 1 else ""
     return (
-        f"recall: {percent(recall.caught, planted)} of {planted} faults that were planted in these kernels on "
-        f"{' '.join(recall.targets)} were caught{several}; {percent(recall.caught, recall.effective)} of the "
-        f"{recall.effective} with a known effect; {recall.equivalent} have none, and {recall.beyond} are out of reach "
+        f"recall: {percent(total.caught, total.planted)} of {total.planted} faults that were planted in these kernels "
+        f"on {' '.join(recall.targets)} were caught{several}; {percent(total.caught, total.effective)} of the "
+        f"{total.effective} with a known effect; {total.equivalent} have none, and {total.beyond} are out of reach "
         "(parity mutate)"
     )
 

@@ -152,4 +152,4 @@ def test_longer_search_finds_catching_case(project, tmp_path, capfd):
     data = json.loads(capfd.readouterr().out)
     survived = [each for each in data["mutants"] if each["outcome"] == "survived"]
     assert any(each["found"].startswith("fold.folded[i32](") for each in survived)
-    assert read_recall(tmp_path / "recall.json").survived == len(survived)
+    assert read_recall(tmp_path / "recall.json").total.survived == len(survived)

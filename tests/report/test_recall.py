@@ -38,8 +38,8 @@ def recall():
 
 
 def test_recall_counts_only_faults(recall):
-    assert (recall.caught, recall.survived, recall.equivalent) == (3, 4, 1)
-    assert (recall.planted, recall.effective) == (7, 6)  # without proof, a survivor counts
+    assert (recall.total.caught, recall.total.survived, recall.total.equivalent) == (3, 4, 1)
+    assert (recall.total.planted, recall.total.effective) == (7, 6)  # without proof, a survivor counts
     assert recall.by_module() == {"mine": (3, 6), "other": (0, 1)}
     first = recall.kernels[0]
     assert (first.kernel, first.caught, first.survived, first.equivalent) == ("sum_f32", 3, 3, 1)
