@@ -40,6 +40,7 @@ class TritonParameter:
     Attributes:
         is_constant: True for a constexpr.
         is_pointer, is_index: True for a tensor, and for one whose elements are positions or sizes.
+        is_whole: True for a number that is part of an address or of a division of whole numbers.
         compared: the literals that the function compares it with.
         default: its default, if that is a literal.
     """
@@ -48,6 +49,7 @@ class TritonParameter:
     is_constant: bool
     is_pointer: bool = False
     is_index: bool = False
+    is_whole: bool = False
     compared: tuple[Constant, ...] = ()
     default: Constant = None
 
@@ -97,16 +99,19 @@ def choices(function: TritonFunction, real: str, *, flags: bool, size: int) -> d
     constants = [each for each in function.parameters if each.is_constant]
     blocks = sum(bool(_BLOCK.fullmatch(each.name)) for each in constants)
     block = 128 if blocks < 2 and not function.has_dot else 32
+    strides = likely_strides([each.name for each in function.parameters])
     found: dict[str, Constant] = {}
     for each in constants:
         name = each.name
         stated = function.literals.get(name)
         if stated is not None and not _BLOCK.fullmatch(name):
             found[name] = stated
+        elif name in strides:
+            found[name] = strides[name]
         elif _TYPE.fullmatch(name):
             found[name] = {"f16": "tl.float16", "bf16": "tl.bfloat16"}.get(real, "tl.float32")
         elif texts := [value for value in each.compared if isinstance(value, str)]:
-            found[name] = texts[0]
+            found[name] = texts[-1 if flags else 0]
         elif True in [v for v in (*each.compared, each.default) if isinstance(v, bool)] or _FLAG.fullmatch(name):
             found[name] = flags
         elif isinstance(each.default, float) or _REAL.fullmatch(name):
@@ -127,8 +132,8 @@ def dtypes(function: TritonFunction, real: str) -> dict[str, str]:
         if each.is_pointer:
             found[each.name] = "i32" if each.is_index else "u8" if _BYTES.fullmatch(each.name) else real
         else:
-            real_number = _REAL.fullmatch(each.name) and "stride" not in each.name.lower()
-            found[each.name] = "f32" if real_number or isinstance(each.default, float) else "i32"
+            is_real = _REAL.fullmatch(each.name) and not each.is_whole
+            found[each.name] = "f32" if is_real or isinstance(each.default, float) else "i32"
     return found
 
 
@@ -152,12 +157,14 @@ def _function(path: Path, node: ast.FunctionDef, calls: Sequence[tuple[ast.Call,
     defaults = dict(zip((each.arg for each in positional[::-1]), reversed(node.args.defaults), strict=False))
     defaults |= {each.arg: d for each, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d}
     pointers, indices = _roles(node, [each.arg for each in arguments])
+    whole = _whole_numbers(node)
     parameters = tuple(
         TritonParameter(
             each.arg,
             each.annotation is not None and "constexpr" in ast.unparse(each.annotation),
             each.arg in pointers,
             each.arg in indices or bool(_INDEX.fullmatch(each.arg)),
+            each.arg in whole,
             tuple(_compared(node, each.arg)),
             _literal(defaults[each.arg]) if each.arg in defaults else None,
         )
@@ -233,6 +240,19 @@ def _roles(node: ast.FunctionDef, names: Sequence[str]) -> tuple[set[str], set[s
                     if name in pointers:
                         indices |= sources(value)
     return pointers, (indices | whole) & pointers
+
+
+def _whole_numbers(node: ast.FunctionDef) -> set[str]:
+    """Return the names in addresses, and in divisions of whole numbers."""
+    parts: list[ast.AST] = []
+    for each in ast.walk(node):
+        if isinstance(each, ast.BinOp) and isinstance(each.op, ast.FloorDiv | ast.Mod):
+            parts.append(each)
+        elif isinstance(each, ast.Call) and (_called(each) in _ADDRESSED or _called(each) in ("cdiv", "range")):
+            parts += each.args[: 1 if _called(each) in _ADDRESSED else None]
+        elif isinstance(each, ast.arg | ast.Name) and "stride" in getattr(each, "id", getattr(each, "arg", "")).lower():
+            parts.append(ast.Name(getattr(each, "id", getattr(each, "arg", ""))))
+    return {name.id for part in parts for name in ast.walk(part) if isinstance(name, ast.Name)}
 
 
 def _first(found: set[str], names: Sequence[str]) -> set[str]:

@@ -86,6 +86,10 @@ class _File(types.ModuleType):
         self.__dict__["_parity_done"] = set[int]()
         self.__dict__["_parity_loader"] = loader
 
+    def __deepcopy__(self, memo: Any) -> _File:
+        """Return the module itself: Triton copies the global names that a function uses."""
+        return self
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_parity") or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(name)

@@ -12,7 +12,7 @@ def helper(x):
     return x + 1
 
 @triton.jit
-def kernel(out, x, rows_idx, packed, stride_xm, stride_xk, n, eps, ROUND: tl.constexpr, HAS_BIAS: tl.constexpr,
+def kernel(out, x, rows_idx, packed, stride_xm, stride_xk, n, eps, n_scale, ROUND: tl.constexpr, HAS_BIAS: tl.constexpr,
            KIND: tl.constexpr, BLOCK: tl.constexpr = 64, dtype: tl.constexpr = tl.float32):
     pid = tl.program_id(0)
     i = tl.arange(0, BLOCK)
@@ -21,6 +21,7 @@ def kernel(out, x, rows_idx, packed, stride_xm, stride_xk, n, eps, ROUND: tl.con
     value = tl.load(from_row + i * stride_xk, mask=i < n) + helper(eps)
     bits = tl.load(packed + i)
     low = bits & 15
+    group = pid // n_scale
     if ROUND:
         value += low
     if KIND == "silu":
@@ -41,7 +42,7 @@ def kernel(tmp_path):
 
 
 def test_kernel_is_launched_function_and_not_helper(kernel):
-    assert kernel.name == "kernel" and [each.name for each in kernel.arguments][-1] == "eps"
+    assert kernel.name == "kernel" and [each.name for each in kernel.arguments][-2] == "eps"
 
 
 def test_pointers_are_what_loads_and_stores_begin_with(kernel):
@@ -50,8 +51,8 @@ def test_pointers_are_what_loads_and_stores_begin_with(kernel):
 
 def test_elements_in_addresses_and_bit_operations_are_integers(kernel):
     found = dtypes(kernel, "f16")
-    assert (found["x"], found["rows_idx"], found["packed"], found["n"], found["eps"]) == (
-        "f16", "i32", "i32", "i32", "f32"
+    assert (found["x"], found["rows_idx"], found["packed"], found["n"], found["eps"], found["n_scale"]) == (
+        "f16", "i32", "i32", "i32", "f32", "i32"
     )  # fmt: skip
 
 

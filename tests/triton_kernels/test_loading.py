@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from parity.triton_kernels.loading import Loader, Placeholder, functions
 
 MAIN = """import missing_package
@@ -45,6 +47,12 @@ def test_function_gets_constants_and_functions_of_other_files(tmp_path):
     kernel, loader = loaded(tmp_path, "kernel")
     assert kernel(1) == 2 * 42
     assert [path.name for path in loader.files] == ["main.py", "helpers.py"]
+
+
+def test_module_in_use_can_be_copied(tmp_path):
+    _, loader = loaded(tmp_path, "kernel")
+    module = loader.module(loader.files[0])
+    assert copy.deepcopy(module) is module
 
 
 def test_failing_statement_gives_placeholder(tmp_path):
