@@ -2,16 +2,21 @@
 
 mmdebstrap makes a root of Debian sid, and apt installs hipcc and AMD's header libraries from experimental: 360 MB of
 downloads and 2.2 GB on disk, once. Needs root privileges, mmdebstrap and a network. Nothing is mounted after the run.
+With ``--here``, everything is installed into this system, which must be a container of debian:sid.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import itertools
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 MIRROR = "http://deb.debian.org/debian"
@@ -26,21 +31,37 @@ APT::Install-Recommends "false";
 """
 COPIED = ("/etc/resolv.conf", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
 """Files that pip and apt need to reach the network as this machine does."""
-CHECKS = (
-    "parity doctor",
-    "parity run --toolchain rocm --examples 5 --target gfx90a,gfx1100 --output parity-out/rocm-root",
-    "python -m pytest -q -n 2 --dist loadfile tests/compilers tests/porting tests/emulator",
-)
+TESTS = "tests/compilers tests/porting tests/emulator"
+with Path(__file__).parents[1].joinpath("parity", "compilers", "targets.csv").open() as table:
+    TARGETS = tuple(row["name"] for row in csv.DictReader(table) if row["isa"])  # AMD targets
+CHECKS = {
+    "suite": (
+        "parity doctor",
+        *(
+            f"parity run --toolchain rocm --examples 3 --target {name} --output parity-out/rocm-root/{name}"
+            for name in TARGETS
+        ),
+    ),
+    **{
+        name: (f"env PARITY_TOOLCHAIN={name} python -m pytest -q -n auto --dist loadfile {TESTS}",)
+        for name in ("rocm", "auto", "wheels")
+    },
+}
+"""The checks by name: the suite with ROCm on each target, and the tests of the compiler with each toolchain."""
+HERE = Path("/")
 READY = "ready"
 """The file in the root that the last step of its installation writes."""
 
 
 def make(root: Path) -> None:
-    """Install Debian sid, ROCm and parity's dependencies below ``root``."""
-    root.parent.mkdir(parents=True, exist_ok=True)
+    """Install Debian sid, ROCm and parity's dependencies below ``root``; Debian is there already if that is ``/``."""
     sources = (f"deb {MIRROR} sid main", f"deb {MIRROR} experimental main")
-    options = [part for line in APT.splitlines() for part in ("--aptopt", line.rstrip(";"))]
-    subprocess.run(["mmdebstrap", "--variant=apt", *options, "sid", str(root), *sources], check=True)
+    if root == HERE:
+        (root / "etc/apt/sources.list.d/experimental.list").write_text(f"{sources[1]}\n")
+    else:
+        root.parent.mkdir(parents=True, exist_ok=True)
+        options = [part for line in APT.splitlines() for part in ("--aptopt", line.rstrip(";"))]
+        subprocess.run(["mmdebstrap", "--variant=apt", *options, "sid", str(root), *sources], check=True)
     (root / "etc/apt/apt.conf.d/90parity").write_text(APT)
     inside(root, f"apt-get update && apt-get install -y -t experimental {' '.join(PACKAGES)}")
     tools = "pytest pytest-xdist pandas gguf jsonschema"
@@ -49,14 +70,22 @@ def make(root: Path) -> None:
 
 
 def inside(root: Path, command: str) -> None:
-    """Run a shell command in the root, in this checkout. All mounts belong to a namespace of the command."""
+    """Run a shell command in the root, in this checkout. All mounts belong to a namespace of the command.
+
+    Raises:
+        CalledProcessError: the command failed.
+    """
     checkout = Path.cwd()
+    path = "/opt/parity/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    if root == HERE:
+        subprocess.run(["sh", "-c", command], check=True, env={**os.environ, "PATH": path})
+        return
     (root / checkout.relative_to("/")).mkdir(parents=True, exist_ok=True)
     for file in filter(os.path.exists, COPIED):
         copy = root / file.lstrip("/")
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)
-    settings = {"LANG": "C.UTF-8", "HOME": "/root", "PATH": "/opt/parity/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    settings = {"LANG": "C.UTF-8", "HOME": "/root", "PATH": path}
     settings |= {
         name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith("_proxy")
     }
@@ -77,23 +106,45 @@ def main() -> int:
     parser.add_argument(
         "--root", type=Path, default=Path.home() / ".cache" / "parity-rocm-root", help="folder of the root"
     )
+    parser.add_argument("--here", dest="root", action="store_const", const=HERE, help="use this system as the root")
+    parser.add_argument("--check", choices=tuple(CHECKS), help="run only these checks (default: all)")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="command to run in the root (default: the checks)")
     arguments = parser.parse_args()
     if os.geteuid():
         parser.error("a root can only be mounted with root privileges; use sudo, or a container of debian:sid")
-    if not shutil.which("mmdebstrap"):
+    if arguments.root != HERE and not shutil.which("mmdebstrap"):
         parser.error("mmdebstrap is not installed; apt install mmdebstrap")
     try:
-        if not arguments.root.exists():
+        if not arguments.root.exists() or (arguments.root == HERE and not (HERE / READY).exists()):
             make(arguments.root)
         if not (arguments.root / READY).exists():
             parser.error(f"the installation of {arguments.root} is incomplete; remove the folder and start again")
-        for command in [shlex.join(arguments.command)] if arguments.command else CHECKS:
-            print(f"$ {command}", flush=True)
-            inside(arguments.root, command)
     except subprocess.CalledProcessError as error:
         return error.returncode
-    return 0
+    checks = [CHECKS[arguments.check]] if arguments.check else CHECKS.values()
+    commands = [shlex.join(arguments.command)] if arguments.command else list(itertools.chain(*checks))
+    return run_all(arguments.root, commands)
+
+
+def run_all(root: Path, commands: Sequence[str]) -> int:
+    """Run commands in the root, also after a failure; return the first exit status that is not 0.
+
+    If there are several, print what each returned and how long it took.
+    """
+    lines, status = [], 0
+    for command in commands:
+        print(f"$ {command}", flush=True)
+        start = time.monotonic()
+        try:
+            inside(root, command)
+            code = 0
+        except subprocess.CalledProcessError as error:
+            code = error.returncode
+        status = status or code
+        lines.append(f"{'FAILED' if code else 'ok':6} {time.monotonic() - start:7.0f} s  {command}")
+    if len(lines) > 1:
+        print("\n".join(lines))
+    return status
 
 
 if __name__ == "__main__":

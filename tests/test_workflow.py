@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks import rocm_root
 from parity.compilers.targets import TARGETS
 
 ROOT = Path(__file__).parent.parent
@@ -48,6 +49,12 @@ def test_workflow_has_job_for_every_target(jobs, tmp_path):
     subprocess.run(["bash", "-ec", step["run"]], cwd=ROOT, env={**os.environ, "GITHUB_OUTPUT": str(output)}, check=True)
     name, _, value = output.read_text().partition("=")
     assert (name, json.loads(value)) == ("names", [*TARGETS])
+
+
+def test_workflow_runs_every_check_with_rocm(jobs):
+    assert jobs["rocm"]["strategy"]["matrix"]["check"] == list(rocm_root.CHECKS)
+    assert "rocm_root --here --check ${{ matrix.check }}" in commands(jobs)
+    assert all(any(name in command for command in rocm_root.CHECKS["suite"]) for name in TARGETS)
 
 
 def test_workflow_skips_self_hosted_jobs_for_pull_requests(jobs):

@@ -16,7 +16,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import FrameType
 
 from parity.cli.shared.parser import WRONG_USAGE, build_parser
@@ -114,8 +113,7 @@ def _run_command(argv: Sequence[str]) -> int:
             from parity.porting import HIPIFY
 
             os.environ[VARIABLE if option == "toolchain" else HIPIFY] = value
-    paths = getattr(arguments, "rocm", None)
-    if paths and not isinstance(paths, Path):  # parity exec takes one folder, for the program's libraries
+    if paths := getattr(arguments, "rocm", None):
         from parity.compilers.toolchain import ROCM, as_variable
 
         os.environ[ROCM] = as_variable(paths)

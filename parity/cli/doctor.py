@@ -37,6 +37,7 @@ from parity.platform.cache_eviction import LIMIT, folder_size, limit
 from parity.platform.version import PACKAGE, __version__
 from parity.report.tables import Cell, coloured
 from parity.runners import device_description, plugin_conflicts, probe_runner, runner, runners
+from parity.runners.capabilities import UNKNOWN
 from parity.runners.registry import BUILT_IN
 from parity.suite.loading import find_suite
 
@@ -219,7 +220,9 @@ def _runners() -> Iterator[Fact]:
             continue
         advice = "" if probe.available else "; ".join(text for text in (probe.reason, probe.install) if text)
         yield Fact("runners", name, what, advice)
-        yield from (Fact("runners", f"{name}: {part}", value) for part, value in device.items())
+        for part, value in device.items():
+            is_unknown = value.startswith(UNKNOWN)
+            yield Fact("runners", f"{name}: {part}", "" if is_unknown else value, value if is_unknown else "")
     yield from (Fact("runners", name, "", problem) for name, problem in plugin_conflicts() if name in BUILT_IN)
 
 

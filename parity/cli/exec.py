@@ -55,16 +55,16 @@ def _environment(arguments: argparse.Namespace) -> Mapping[str, str]:
             raise UsageError(f"{name!r} is not an emulated target; known: {' '.join(TARGETS)}{nearest(name, TARGETS)}")
     for fault in arguments.faults:
         PlantedFault.parse(fault)
-    if arguments.faults and arguments.rocm:
+    if arguments.faults and arguments.runtime:
         raise UsageError("--fault plants errors in parity's own libamdhip64, which --rocm replaces; name one of them")
-    runtime = None if arguments.faults else hsa_library.hip_runtime(arguments.rocm)
+    runtime = None if arguments.faults else hsa_library.hip_runtime(arguments.runtime)
     if runtime is not None:
         return hsa_library.environment(
             runtime, targets, memory=arguments.memory, checks=arguments.check, report=arguments.report
         )
-    if arguments.rocm:
+    if arguments.runtime:
         raise UsageError(
-            f"{arguments.rocm} has no lib/libamdhip64.so.7, AMD's HIP runtime; name the folder of a ROCm 7"
+            f"{arguments.runtime} has no lib/libamdhip64.so.7, AMD's HIP runtime; name the folder of a ROCm 7"
         )
     if arguments.report or arguments.check != "all":
         raise MissingTool(

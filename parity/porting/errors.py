@@ -9,8 +9,9 @@ from pathlib import Path
 
 from parity.compilers.diagnostics import ATTRIBUTES, Diagnostic
 from parity.compilers.errors import CompileError
-from parity.compilers.headers import available_headers
 from parity.compilers.include import STUBS
+from parity.compilers.targets import target
+from parity.compilers.toolchain import chosen
 from parity.porting.cuda_names import header_rules, name_rules
 from parity.porting.stubs import library_of, needed_for
 from parity.porting.translation import Translation
@@ -62,11 +63,11 @@ class PortError(CompileError):
     def advice(self, error: Diagnostic) -> str:
         """Return advice for an error: a hint from the project, or else general advice."""
         hints = self.remedies.hints
-        return hints.get(error.subject) or hints.get(error.places[0][0]) or _general_advice(error)
+        return hints.get(error.subject) or hints.get(error.places[0][0]) or _general_advice(error, self.target)
 
 
-def _general_advice(error: Diagnostic) -> str:
-    """Return advice that applies to any project, or an empty string."""
+def _general_advice(error: Diagnostic, name: str) -> str:
+    """Return advice that applies to any project and this target, or an empty string."""
     names = error.names
     if by_name := _advice_for_name(error):
         return by_name
@@ -83,12 +84,19 @@ def _general_advice(error: Diagnostic) -> str:
     if library := _host_only_stub(error):
         return f"{library} is replaced by a stub for host code; device code needs the real library"
     if any(names[0] == rule.hip for rule in (*name_rules().values(), *header_rules().values())):
-        return f"the headers of {available_headers() or 'parity'} do not have it; the headers of an installed ROCm may"
+        return f"{_headers(name)} do not have it; the headers of a newer ROCm may"
     if error.missing_header:
         return _MISSING_HEADER
     if "undeclared identifier" in error.text and names[0].isupper():
         return f'if the project is built with -D{names[0]}=..., say so: flags = ["-D{names[0]}=..."] in [tool.parity]'
     return ""
+
+
+def _headers(name: str) -> str:
+    """Describe the headers that the code of a target is compiled with."""
+    device = target(name)
+    version = chosen(device).version if device.vendor == "amd" else ()
+    return f"the headers of HIP {'.'.join(map(str, version))}" if version else "parity's headers"
 
 
 def _advice_for_name(error: Diagnostic) -> str:

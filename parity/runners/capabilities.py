@@ -137,6 +137,10 @@ class SupportsReplay(Protocol):
         """The recording that it replays."""
 
 
+UNKNOWN = "unknown"
+"""The beginning of a value in ``device_description`` that could not be found out; the reason follows."""
+
+
 def device_description(runner: Runner | OpRunner) -> dict[str, str]:
     """Return what a runner states about its device and software; empty if it states nothing."""
     facts = runner.describe() if isinstance(runner, SupportsDescription) else {}

@@ -18,6 +18,7 @@ from parity.model.launch import Computation, Fault
 from parity.platform.installation import install_command
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe
+from parity.runners.capabilities import UNKNOWN
 from parity.runners.gemm import GemmOperand, GemmProduct, gemm_product
 from parity.runners.gpu import max_workers, worker_number
 from parity.runners.isolated import IsolatedSession
@@ -66,7 +67,10 @@ class _Library:
         try:
             self._load(binding)
         except Exception as error:
-            install = f"install {self.name} of ROCm, and set ROCM_PATH or LD_LIBRARY_PATH if it is in another place"
+            install = (
+                f"install {self.name} of ROCm with its development files (Debian, Ubuntu: lib{self.name}-dev), which "
+                f"contain the name without a version; set ROCM_PATH or LD_LIBRARY_PATH if it is in another place"
+            )
             return Probe(False, f"hip-python cannot load lib{self.name}.so ({error})", install)
         return Probe(True)
 
@@ -322,11 +326,14 @@ def _opened(executor: str, target: str) -> IsolatedSession:
 
 @functools.cache  # a run describes its columns several times, and each call starts a process
 def _version(executor: str, target: str) -> str:
-    """Return the version of a library, or the reason why it is unknown."""
+    """Return the version of a library, or ``UNKNOWN`` with the reason."""
     session = _opened(executor, target)
     version = session.call("version")
     session.close()
-    return version.message.partition("\n")[0] if isinstance(version, Fault) else str(version)
+    if not isinstance(version, Fault):
+        return str(version)
+    reason, _, _ = version.message.partition("\n")
+    return f"{UNKNOWN}: {reason}"
 
 
 def _binding(name: str) -> Any:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from execution import program
 
-from parity.compilers.headers import available_headers
-from parity.compilers.rocm import chosen
+from parity.compilers.header_folders import installed_headers
+from parity.compilers.rocm import WHEELS, installed
 from parity.compilers.targets import target
+from parity.compilers.toolchain import ROCM, chosen
 from parity.porting.header_defects import defects, known_defects
 
 X = np.array([np.nan, 1, 2.5, -np.inf, 3, 70000, 2051, 6], np.float32)
@@ -85,14 +88,23 @@ INEXACT = {"hsin": np.sin, "hcos": np.cos}
 PAIRS = ("h2sin", "h2cos")
 
 
-@pytest.fixture
-def version():
-    if rocm := chosen(target("gfx1100")):
-        return rocm.version
-    found = available_headers()
-    if found is None:
+def at_hand():
+    """Return the paths of all versions of HIP that this machine has, as ``--rocm`` takes them."""
+    rocm, headers = installed(), installed_headers()
+    named = filter(None, os.environ.get(ROCM, "").split(","))
+    return dict.fromkeys(
+        (WHEELS, *([str(rocm.root)] if rocm else ()), *([str(headers.folder)] if headers else ()), *named)
+    )
+
+
+@pytest.fixture(params=at_hand())
+def version(request, monkeypatch):
+    """Compile with one of the versions, and return it."""
+    monkeypatch.setenv(ROCM, request.param)
+    numbers = chosen(target("gfx1030")).version
+    if not numbers:
         pytest.skip("AMD's headers cannot be had here")
-    return found.numbers
+    return numbers
 
 
 def key(row):

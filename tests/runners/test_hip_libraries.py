@@ -269,14 +269,26 @@ def test_describe_returns_library_version(machine, name, version):
 
 
 @needs_bindings
+def test_version_that_library_does_not_return_is_advice_of_doctor(machine, plant):
+    machine()
+    program = (
+        "from parity.cli.doctor import facts\n"
+        "print(*(each.advice for each in facts() if each.name == 'hipblas: hipblas'))"
+    )
+    plant("hipblasCreate=1")
+    assert in_a_process(program) == ["unknown: LibraryError: HIPBLAS_STATUS_NOT_INITIALIZED: returned by hipblasCreate"]
+
+
+@needs_bindings
 @pytest.mark.parametrize("name", NAMES)
 def test_probe_without_library_states_reason(monkeypatch, name):
     monkeypatch.setenv("LD_LIBRARY_PATH", "")
     for key, value in environment(("gfx1100",)).items():
         monkeypatch.setenv(key, value)
     program = f"from parity.runners import runner; found = runner({name!r})\n"
-    program += "print(found.probe().reason); print(found.targets())"
-    reason, targets = in_a_process(program)
+    program += "print(found.probe().reason); print(found.targets()); print(found.probe().install)"
+    reason, targets, install = in_a_process(program)
+    assert f"lib{name}-dev" in install
     assert reason.startswith(f"hip-python cannot load lib{name}.so (failed to dlopen")
     assert targets == "()"
 
