@@ -155,7 +155,7 @@ def rocm(session: nox.Session) -> None:
 
 @nox.session(name="rocm-root", venv_backend="none")
 def rocm_root(session: nox.Session) -> None:
-    """Run suite and tests in a Debian root with ROCm 7.2; needs root rights (arguments: another command to run)."""
+    """Run suite and tests in a Debian root with ROCm 7.2; needs root rights (arguments: --check NAME, or a command)."""
     session.run("python3", "-m", "benchmarks.rocm_root", *session.posargs)
 
 

@@ -167,7 +167,8 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
     recordings = {}
     for spec, each in runners.items():
         own = [name for name in asked if gpu_of(name) in each.targets()] or default_targets(each)
-        own = versions_of(own) if replayed_recording(each) is None else own
+        if isinstance(each, Runner) and replayed_recording(each) is None:  # a library has its own code
+            own = versions_of(own)
         for column in runner_columns(each, own, spec):
             if other := next((o for o in found if (o.runner, o.target) == (column.runner, column.target)), None):
                 both = f"--runner {other.spec} and --runner {spec} both give {column}"

@@ -73,8 +73,9 @@ class Worker:
         """Return the session of a column, opened on first use."""
         if column not in self.sessions:
             found = self.runner(column)
+            device = gpu_of(column.target) if column.live else column.target  # recordings keep versions apart
             self.sessions[column] = (
-                found.open(gpu_of(column.target), checked=self.plan.checked)
+                found.open(device, checked=self.plan.checked)
                 if isinstance(found, Runner)
                 else OpSession(partial(found.compute, column.target))
             )
