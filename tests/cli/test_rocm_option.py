@@ -1,4 +1,4 @@
-"""``--rocm`` with recordings and a cluster: each version is a column of its own."""
+"""``--rocm`` with recordings and a cluster: each version is a separate column."""
 
 import shutil
 
