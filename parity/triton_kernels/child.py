@@ -138,8 +138,10 @@ def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loa
 def assemble(request: Path, listing: Path, hsaco: Path) -> None:
     """Assemble and link an AMD listing."""
     asked = json.loads(request.read_text())
+    from triton._C.libtriton import llvm
     from triton.compiler import make_backend
 
+    llvm.init_targets()  # before Triton 3.9, only a compilation does
     backend = make_backend(target(asked))
     hsaco.write_bytes(backend.make_hsaco(listing.read_text(), {}, backend.parse_options({"arch": asked["arch"]})))
 
@@ -150,7 +152,7 @@ def ptxas(arch: int) -> str:
 
     try:
         return str(compiler.get_ptxas(arch).path)
-    except (AttributeError, TypeError):  # Triton 3.4 has only one
+    except (AttributeError, TypeError):  # older versions have only one
         return str(compiler.get_ptxas().path)
 
 

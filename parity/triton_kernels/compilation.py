@@ -51,6 +51,12 @@ class _Kernel(msgspec.Struct):
     arguments: tuple[str, ...] = ()
     line: int = 0
 
+    @property
+    def problem(self) -> str:
+        """Why the kernel cannot be used; empty if it can."""
+        needed = f"the kernel needs {self.scratch} bytes of global scratch memory, which parity does not provide"
+        return self.error or (needed if self.scratch else "")
+
 
 class _Result(msgspec.Struct):
     version: str
@@ -194,9 +200,9 @@ def _compiled_apart(
     _run_child(module, target, file, scratch)
     result = read_json((scratch / "result.json").read_bytes(), _Result, "the output of Triton")
     problems = {
-        f"{each.error} [{kernel.symbol}]": None
+        f"{problem} [{kernel.symbol}]": None
         for kernel, each in zip(kernels, result.kernels, strict=True)
-        if each.error
+        if (problem := each.problem)
     }
     if problems:
         raise CompileError(module, target.name, "\n".join(problems), {each.file for each in kernels})

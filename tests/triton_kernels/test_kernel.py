@@ -60,3 +60,10 @@ def test_triton_with_wrong_form_is_refused(function, given, message):
 def test_expression_with_unknown_name_is_refused():
     with pytest.raises(UsageError, match="unknown name 'columns'"):
         declared(BLOCK="bit_ceil(columns)")
+
+
+def test_kernel_with_global_scratch_memory_is_refused_by_name():
+    from parity.triton_kernels.compilation import _Kernel
+
+    assert "1024 bytes of global scratch memory" in _Kernel(scratch=1024).problem
+    assert not _Kernel().problem and _Kernel(error="text", scratch=1).problem == "text"
