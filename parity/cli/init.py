@@ -99,7 +99,7 @@ def main(arguments: argparse.Namespace) -> int:
     there = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
     steps = f"next: {there}parity {'build' if has_own else 'run'}"
     console.print(_next(cases, declared, there) if has_own and written else steps)
-    return 0 if declared or not (has_own and written) else NOTHING_DECLARED
+    return 0 if declared or not has_own else NOTHING_DECLARED
 
 
 def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -> int:
@@ -128,7 +128,7 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
         table = f'[tool.parity]\nkernels = "{place}"\ncases = "{arguments.cases}"\n'
         written.append(_write(config, before + "\n" * bool(before) + table))
     project = find_project(folder)
-    cases, prober = _CaseFiles(project, TRITON_TARGETS[0], TRITON_TARGETS[1]), Prober(arguments.limit)
+    cases, prober = _CaseFiles(project, arguments.limit, TRITON_TARGETS[0], TRITON_TARGETS[1]), Prober(arguments.limit)
     for file in dict.fromkeys(each.path for each in kernels):
         own = [each for each in kernels if each.path == file]
         source = file.relative_to(project.kernels.resolve())
@@ -214,15 +214,21 @@ class _CaseFile:
     ops: list[Skeleton] = field(default_factory=list)
 
 
+class _OutOfTime(KeyboardInterrupt):
+    """The time to try declarations is over. Ends a run as an interruption does."""
+
+
 @dataclass
 class _CaseFiles:
     """The case files that a command writes.
 
-    ``cuda`` and ``other`` are the targets to try ops on. ``files`` are the files in order. ``untried`` ops have not
-    been executed yet. ``asked`` says why an op cannot be declared yet, by name.
+    ``limit`` is the time to try each op, in seconds. ``cuda`` and ``other`` are the targets to try ops on. ``files``
+    are the files in order. ``untried`` ops have not been executed yet. ``asked`` says why an op cannot be declared yet,
+    by name.
     """
 
     project: Project
+    limit: float
     cuda: str = CUDA_TARGET
     other: str = DEFAULT_TARGETS[0]
     files: dict[Path, _CaseFile] = field(default_factory=dict)
@@ -241,15 +247,20 @@ class _CaseFiles:
             self.try_declarations(shown=False)
 
     def try_declarations(self, *, shown: bool = True) -> None:
-        """Write the files. Declare ops that fail on CUDA's side from a single launch, or turn them into comments."""
+        """Write the files. Declare ops that fail on CUDA's side more carefully, or turn them into comments."""
         self.write()
-        failed = self._failed(shown)
-        for name, (file, op) in self.untried.items():
-            if name in failed and op.again and not (again := op.again()).question:
-                file.ops[file.ops.index(op)] = again
-        self.write()
-        self.asked |= self._failed(shown) if failed else {}
-        self.write()
+        untried, self.tried_at = self.untried, time.monotonic()
+        while untried:
+            failed, again = self._failed(untried, shown), dict[str, tuple[_CaseFile, Skeleton]]()
+            for name, reason in failed.items():
+                file, op = untried[name]
+                if (better := op.again(reason)) is None:
+                    self.asked[name] = reason
+                else:
+                    file.ops[file.ops.index(op)] = better
+                    again[name] = file, better
+            untried = again
+            self.write()
         self.untried, self.tried_at = {}, time.monotonic()
 
     def write(self) -> None:
@@ -257,23 +268,32 @@ class _CaseFiles:
         for path, file in self.files.items():
             _write(path, case_file(file.source, file.ops, self.asked, file.before))
 
-    def _failed(self, shown: bool) -> dict[str, str]:
-        """Execute the cases of a usual run. Return why ops fail on CUDA's side, or do not write anything, by name."""
-        if not self.untried:
-            return {}
+    def _failed(self, untried: Mapping[str, tuple[_CaseFile, Skeleton]], shown: bool) -> dict[str, str]:
+        """Execute the cases of a usual run. Return why ops fail on CUDA's side, or do not write anything, by name.
+
+        Ops whose cases are not finished within the time limit count as declared.
+        """
         project = self.project
         try:
             suite = load_suite(project.kernels, project.cases, sides=project.sides)
             chosen = select_columns([CUDA_SIDE, DEFAULT_RUNNER], [self.cuda, self.other])
         except (UsageError, NotAvailable):  # the files declare no op, or nothing can execute CUDA's side
             return {}
-        entries = tuple(entry for entry in suite.entries if entry.op.name in self.untried)
+        entries = tuple(entry for entry in suite.entries if entry.op.name in untried)
         rejected = "parity rejects the file that declares it: " + "; ".join(suite.problems)
-        failed = dict.fromkeys(self.untried.keys() - suite.ops.keys(), rejected)
+        failed = dict.fromkeys(untried.keys() - suite.ops.keys(), rejected)
         run = Run(replace(suite, known=None), Selection(entries), chosen, Settings())
+        end = time.monotonic() + self.limit * len(untried)
+
+        def check_time(record: CaseRecord) -> None:
+            if time.monotonic() > end:
+                raise _OutOfTime
+
         with run_progress(shown) as (report, _):
-            records = run.build().execute(report).records
-        return failed | {record.op: _reason(record) for record in records if _is_misdeclared(record)}
+            results = run.build().execute(report, check_time)
+        if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _OutOfTime):
+            raise results.stopped
+        return failed | {record.op: _reason(record) for record in results.records if _is_misdeclared(record)}
 
     def summary(self) -> int:
         """Report the ops that are comments, and those that always fault. Return the number of declared ops."""
@@ -299,7 +319,7 @@ def _write_cases(
         UsageError: a chosen name is neither a module nor a kernel, or the sources lack all kernels of the capture.
     """
     modules = find_modules(project.kernels, ported=project.sides.ported)
-    modules = {name: path for name, path in modules.items() if chosen.has_module(name)}
+    modules = chosen.modules(modules)
     texts = HostTexts(project.kernels)
     modules = {name: path for name, path in modules.items() if chosen.has_source(texts.whole(path))}
     instantiated = {name: chosen.templates(texts.whole(path)) for name, path in modules.items()}
@@ -312,13 +332,14 @@ def _write_cases(
     except MissingTool as error:
         _warn(f"no case files are written, because nothing can be compiled: {error}")
         return [], 0
-    cuda, files = _build_cuda(project, modules, settings), _CaseFiles(project)
-    prober, met = Prober(limit), False
+    cuda, files = _build_cuda(project, modules, settings), _CaseFiles(project, limit)
+    prober, met, broken = Prober(limit), False, list[str]()
     for one, note in _reported(built, files):
         path = project.cases / f"{plain_name(one.module)}.py"
         text = texts.whole(modules[one.module])
         if one.error or not one.code_object:
             _warn(f"{one.module} does not compile, so it has no case file; see parity build")
+            broken.append(one.module)
             continue
         source = modules[one.module].relative_to(project.kernels)
         # A kernel of a source that this one includes is declared there.
@@ -333,6 +354,7 @@ def _write_cases(
         known = read_text(path) if path.exists() else ""
         if "__global__" in text and not one.code_object.kernels:
             _warn(f"{one.module} does not contain a kernel when it is compiled here; see parity build")
+            broken.append(one.module)
         if kernels and (not known or is_inferred(known)):
             host = _HostCode(texts.launches(modules[one.module]), Structures(text), chosen.captured)
             for op in _skeletons(source, one.module, kernels, cuda, host, prober, known):
@@ -342,7 +364,7 @@ def _write_cases(
             _warn(f"{path} exists already and is not changed")
     if chosen.captured and not met:
         raise UsageError(f"no source in {project.kernels} defines a kernel of the capture; see parity list --captured")
-    if chosen.names and not met:
+    if chosen.names and not met and not broken:
         raise UsageError(f"--only {','.join(chosen.names)}: no module and no kernel of {project.kernels} has this name")
     files.try_declarations()
     return [*files.files], files.summary()

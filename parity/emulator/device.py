@@ -384,6 +384,7 @@ class Device:
             self._memory.put(mailbox, _mailbox(mailbox))
         self._memory.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, kernel.lds_bytes + shape.shared_bytes
+        context.lds_zeros = kernel.lds_zeros
         wavefronts = -(-shape.threads // loaded.target.wavefront)
         self._place_scratch(kernel.scratch_bytes, wavefronts * loaded.target.wavefront)
 

@@ -54,9 +54,15 @@ class DeclaredCall:
     launch: Sequence[Keyword]
 
 
-def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool) -> DeclaredCall:
-    """Return the call of a kernel from names alone. If it is ``shaped``, inputs determine the shape of outputs."""
+def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool, to_complete: bool) -> DeclaredCall:
+    """Return the call of a kernel from names alone. If it is ``shaped``, inputs determine the shape of outputs.
+
+    If it is ``to_complete``, the call has all lines that a person may have to change.
+    """
     words, params = [], {}
+    lanes = max(each.lanes for each in one.tensors)
+    is_plain = shaped and lanes == 1 and not to_complete
+    extent = "n"
     for each in one.args:
         kind = kinds[each.name]
         if each.is_pointer:
@@ -66,15 +72,16 @@ def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool) -> D
         elif each.name in ("num_dims", "numel"):
             words.append(f"{each.name}:{'u64' if each.size == 8 else 'i32'}")
         elif _COUNT_NAME.fullmatch(each.name) and _is_integer(kind):
-            words.append(f"{each.name}:{kind}=numel")
+            words.append(f"{each.name}:{kind}=numel" if is_plain or extent != "n" else f"{safe_name(each.name)}:{kind}")
+            extent = extent if is_plain or extent != "n" else safe_name(each.name)
         else:
             words.append(each.name)
             params[each.name] = kind
-    lanes = max(each.lanes for each in one.tensors)
-    extent = "n" if lanes == 1 else f"{lanes}*n"
-    shapes = "; ".join(f"{each.name}: {extent}" for each in one.tensors)
-    keywords = [] if shaped and lanes == 1 else [Keyword("shapes", shapes, _GUESS)]
-    return DeclaredCall(words, params, keywords, [Keyword("block", _host_block(one), _PER_ELEMENT)])
+    dim = extent if lanes == 1 else f"{lanes}*{extent}"
+    shapes = [] if is_plain else [Keyword("shapes", "; ".join(f"{each.name}: {dim}" for each in one.tensors), _GUESS)]
+    block = _host_block(one)
+    grid = [Keyword("grid", f"ceil({extent}/{block})", _GUESS)] if to_complete and isinstance(block, int) else []
+    return DeclaredCall(words, params, shapes, [*grid, Keyword("block", block, _PER_ELEMENT)])
 
 
 def inferred_call(

@@ -16,7 +16,7 @@ from parity.triton_kernels.kernel import TritonKernel
 _WIDTH = 120
 _LONG_TEXT, _TEXT_WIDTH, _MAPPING_WIDTH = 80, 100, 110
 _WRITTEN = "Written by parity init."
-_COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."
+_COMPLETE = "Complete shapes=, grid= and block= as the host has them, and remove the # signs."
 
 
 def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str], before: str = "") -> str:

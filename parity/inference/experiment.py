@@ -25,6 +25,8 @@ GRID_DEFAULTS: Numbers = dict.fromkeys(GRID_EXTENTS.values(), 3)
 """Values for extents that only the grid determines."""
 _REAL_DATA = (1, 0, -3)
 """Values to fill floating-point tensors with, because a kernel may branch on them."""
+_MOST_COMPARED = 4
+"""Constants of a kernel to fill floating-point tensors with."""
 
 
 @dataclass
@@ -101,19 +103,34 @@ class Experiment:
         return tuple(map(InputFill, _REAL_DATA)) if has_real else (InputFill(),)
 
     @property
+    def compared_fills(self) -> tuple[InputFill, ...]:
+        """Contents that are equal to what the kernel compares floating-point values with."""
+        has_real = any(each.dtype.is_float for each in self.pointers)
+        reals = [each for each in self.flow.reals if each not in _REAL_DATA] if has_real else []
+        return tuple(map(InputFill, reals[:_MOST_COMPARED]))
+
+    @property
     def probing_fills(self) -> tuple[InputFill, ...]:
-        """``fills``, and a fill with integers other than zero."""
-        return *self.fills, InputFill(whole=1)
+        """``fills``, a fill with integers other than zero, and ``compared_fills``."""
+        return *self.fills, InputFill(whole=1), *self.compared_fills
 
     def observe(
         self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: InputFill | None = None
     ) -> Observation | None:
         """Return the accesses of a launch under these assumptions, or None if it faults."""
+        return self.launches.observe(self._config(numbers, grid, block, shared, fill or InputFill()))
+
+    def is_too_long(self, numbers: Numbers, block: Triple, shared: int) -> bool:
+        """Return True if a single block needs more instructions than a launch may have."""
+        config = self._config(numbers, (1, 1, 1), block, shared, InputFill())
+        return self.launches.observe(config) is None and config.key in self.launches.too_long
+
+    def _config(self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: InputFill) -> LaunchConfig:
         if self.threads:
             block = triple([evaluate(self.threads, numbers, block)])
         known = {**GRID_DEFAULTS, **numbers}
         numbers = {**dense_strides(self.strides, known), **self.made_numbers(numbers), **numbers}
-        return self.launches.observe(LaunchConfig(numbers, grid, block, shared, fill or InputFill(), self.roles or {}))
+        return LaunchConfig(numbers, grid, block, shared, fill, self.roles or {})
 
     def observe_data(self, numbers: Numbers, grid: Triple, block: Triple, shared: int) -> Observation | None:
         """Return the combined accesses with all ``fills``, or None if one of the launches faults."""
@@ -123,9 +140,10 @@ class Experiment:
             return None
         joined: dict[str, Accessed] = {name: combined([each[name] for each in done]) for name in done[0]}
         # Zeros in a mask hide what is behind it. Other tensors, whose elements are positions, may still need zeros.
-        if not all(each.end for each in joined.values()):
-            more = self.observe(numbers, grid, block, shared, InputFill(whole=1)) or {}
-            joined |= {name: more[name] for name in more if not joined[name].end}
+        for fill in (InputFill(whole=1), *self.compared_fills):
+            if not all(each.end for each in joined.values()):
+                more = self.observe(numbers, grid, block, shared, fill) or {}
+                joined |= {name: more[name] for name in more if not joined[name].end}
         return joined
 
     def observe_ends(self, block: Triple, shared: int) -> dict[str, int]:
@@ -144,10 +162,25 @@ class Experiment:
         return {name: evaluate(text, scope, (1, 1, 1)) for name, text in self.made.items()}
 
     def choices(self, condition: Condition, block: Triple, grid: Sequence[str] = ()) -> list[dict[str, int]]:
-        """Return numbers to launch with for which all computed numbers and the grid are positive."""
-        return [
+        """Return numbers to launch with for which all computed numbers and the grid are positive.
+
+        Numbers with which a block needs too many instructions are left out if enough others remain.
+        """
+        found = [
             each
             for each in numbers_for(condition, self.numbers, block)
             if min([1, *self.made_numbers(each).values(), *(grid_for(grid, {**GRID_DEFAULTS, **each}) if grid else ())])
             > 0
         ]
+        short = [each for each in found if not self.is_too_long(each, block, 0)]
+        return short if len(short) > 1 else found
+
+    def limited(self, condition: Condition, block: Triple) -> dict[str, tuple[int, ...]]:
+        """Return the values to draw numbers from that are left out of ``choices`` because launches take too long."""
+        kept = self.choices(condition, block)
+        found = {}
+        for name in self.numbers if kept else ():
+            most = max(each[name] for each in kept)
+            if max(each[name] for each in numbers_for(condition, self.numbers, block)) > most:
+                found[name] = tuple(sorted({1, 2, *(each[name] for each in kept)}))
+        return found

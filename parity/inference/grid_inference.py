@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from parity.inference.conditions import Condition, numbers_for
+from parity.inference.conditions import Condition
 from parity.inference.experiment import Experiment
 from parity.inference.launch_hints import LaunchHint, substituted
 from parity.inference.shape_inference import Geometry, infer_shapes
@@ -23,8 +23,8 @@ _MOST_SHARED = 48 << 10
 
 def candidate_specs(experiment: Experiment, block: Triple, condition: Condition) -> Iterator[InferredSpec]:
     """Yield what launches with a block show under a condition, the most likely first, before indices are inferred."""
-    choices = numbers_for(condition, experiment.numbers, block)
     experiment = replace(experiment, threads=condition.block)
+    choices = experiment.choices(condition, block)
     shared = _infer_shared(experiment, choices, block)
     if shared is None:
         return
@@ -45,7 +45,7 @@ def candidate_specs(experiment: Experiment, block: Triple, condition: Condition)
         extents = [GRID_EXTENTS[axis] for axis, text in zip(free, formulas, strict=True) if not text]
         geometry = Geometry(block, {**grid, **own}, extents, shared, is_exact=bool(free))
         shapes = infer_shapes(experiment, choices, geometry)
-        if shapes is None or (found := _under_condition(shapes, condition)) is None:
+        if shapes is None or (found := _under_condition(experiment, shapes, condition, block)) is None:
             continue
         # The total number of threads may only be what blocks without work access.
         dims = " ".join(shapes.shapes.values()).split()
@@ -70,7 +70,7 @@ def hinted_spec(experiment: Experiment, hint: LaunchHint, condition: Condition) 
     formulas = dict(zip(AXES, grid, strict=False))
     geometry = Geometry(hint.block, formulas, hint.extents, shared, is_exact=bool(hint.extents))
     shapes = infer_shapes(experiment, choices, geometry)
-    if shapes is None or (found := _under_condition(shapes, condition)) is None:
+    if shapes is None or (found := _under_condition(experiment, shapes, condition, hint.block)) is None:
         return None
     positive = tuple(f"{text} > 0" for text in experiment.made.values() if "-" in text)
     return replace(found, where=(*found.where, *positive), made=experiment.made)
@@ -94,15 +94,17 @@ def _formulas(
             yield formulas
 
 
-def _under_condition(found: InferredSpec, condition: Condition) -> InferredSpec | None:
+def _under_condition(
+    experiment: Experiment, found: InferredSpec, condition: Condition, block: Triple
+) -> InferredSpec | None:
     """Add a condition to a spec. Return None if it says nothing about the names in the spec."""
     names = sorted(found.names)
     texts = condition.texts(names)
     if condition.unit > 1 and not texts:
         return None
-    return replace(
-        found, where=(*found.where, *texts), choices=condition.choices(names), threads=condition.block
-    )  # fmt: skip
+    limited = {name: values for name, values in experiment.limited(condition, block).items() if name in names}
+    choices = {**condition.choices(names), **limited}
+    return replace(found, where=(*found.where, *texts), choices=choices, threads=condition.block)
 
 
 def _infer_shared(experiment: Experiment, choices: Sequence[Numbers], block: Triple) -> str | None:

@@ -25,6 +25,8 @@ _MOST_GIVEN, _MOST_BLOCKS = 4096, 64
 """The largest number, and the largest number of blocks, that is taken from the host's code."""
 _INTEGERS = (0, 1, 2, 3)
 """Values of the elements of integer tensors. With values that are not positions, the kernel must access the same."""
+_SEEDS = (1, 2)
+"""Seeds of random elements."""
 _WILD = 100_003
 _SHARED = (0, 16 << 10)
 """Bytes of dynamic shared memory of a kernel without, and with such memory."""
@@ -109,10 +111,13 @@ def _measured(experiment: Experiment, block: Triple, grid: Triple, numbers: Numb
         return experiment.observe(numbers, grid, block, shared, fill)
 
     runs = list[Observation]()
-    for fill in (*experiment.fills, *(InputFill(whole=value) for value in _INTEGERS[1:])):
+    needed = (*experiment.fills, *(InputFill(whole=value) for value in _INTEGERS[1:] if experiment.integer_tensors))
+    for fill in needed:
         if (run := observe(fill)) is None:
             return None
         runs.append(run)
+    others = (*(InputFill(seed=seed) for seed in _SEEDS), *experiment.compared_fills)
+    runs += filter(None, map(observe, others))
     reached: dict[str, Accessed] = {name: combined([run[name] for run in runs]) for name in runs[0]}
     if not any(run[name].written for run in runs for name in run):
         return None

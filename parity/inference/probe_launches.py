@@ -15,6 +15,7 @@ from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
 from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple
 from parity.model.code_object import CodeObject
+from parity.model.dtypes import Array
 
 _GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
 """Sizes of allocations to try, in bytes, and the gap to the next allocation."""
@@ -33,13 +34,14 @@ class InputFill:
     """The content of tensors.
 
     Floating-point tensors are filled with ``real``, integer tensors with ``whole``, and the tensor called ``one`` with
-    ``value`` instead.
+    ``value`` instead. With a ``seed``, the elements are random: numbers around 0, and small integers.
     """
 
-    real: int = 1
+    real: float = 1
     whole: int = 0
     one: str = ""
     value: int = 0
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,8 @@ class ProbeLaunches:
 
     ``device`` executes at most ``budget`` instructions per launch, ``share`` divides the usual limits, and no launch
     begins after ``deadline`` (``time.monotonic``). ``fault`` describes the first launch that failed, ``cost`` is the
-    number of instructions of the last launch. ``before`` is True as long as every launch ends with an access before the
-    begin of a buffer.
+    number of instructions of the last launch, and ``too_long`` are the configurations that need more. ``before`` is
+    True as long as every launch ends with an access before the begin of a buffer.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class ProbeLaunches:
         self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share * (budget // BUDGET)
         self._deadline = deadline
         self.fault, self.cost, self.before = "", 0, True
+        self.too_long = set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
         self._contents = dict[str, object]()
         self._observed: dict[object, Observation | None] = {}
@@ -160,6 +163,7 @@ class ProbeLaunches:
             raise ProbeLimit(str(error).splitlines()[0]) from error
         except InstructionBudgetExceeded:
             self._instructions -= self._budget
+            self.too_long.add(config.key)
             return None
         except MemoryFault:
             raise
@@ -217,9 +221,22 @@ class ProbeLaunches:
             content: object = role, config.numbers.get(role.bound, 0)
         else:
             usual = fill.real if one.dtype.is_float else fill.whole
-            content = fill.value if fill.one == one.name else usual
+            content = fill.value if fill.one == one.name else ("random", fill.seed) if fill.seed else usual
         if self._contents.get(one.name, self) != content:
             count = place.size // one.dtype.itemsize
-            values = role.content(count, config.numbers.get(role.bound, 0)) if role else np.full(count, content)
+            if role:
+                values = role.content(count, config.numbers.get(role.bound, 0))
+            elif isinstance(content, tuple):
+                values = _random(fill.seed, count, is_float=one.dtype.is_float)
+            else:
+                values = np.full(count, content)
             self._device.write(place, one.dtype.convert(values))
         return content
+
+
+def _random(seed: int, count: int, *, is_float: bool) -> Array:
+    """Return random elements: numbers of several magnitudes, or integers from 0 to 3."""
+    random = np.random.default_rng(seed)
+    if not is_float:
+        return random.integers(0, 4, count)
+    return random.standard_normal(count) * 10.0 ** random.integers(-1, 3, count)

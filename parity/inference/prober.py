@@ -20,21 +20,22 @@ import math
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from parity.dsl.expression import Scope, expression
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import UsageError
-from parity.inference.conditions import Condition, likely_blocks
-from parity.inference.experiment import Experiment, ProbeLog
+from parity.inference.conditions import Condition, likely_blocks, numbers_for
+from parity.inference.experiment import GRID_DEFAULTS, Experiment, ProbeLog
 from parity.inference.grid_inference import candidate_specs, hinted_spec
 from parity.inference.host_launches import HostLaunch
 from parity.inference.hypotheses import candidate_conditions, is_plausible, with_roles, with_strides
 from parity.inference.index_inference import with_indices, with_positive_numbers
 from parity.inference.launch_hints import launch_hints
 from parity.inference.measured import measured_spec
-from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, ProbeLaunches, ProbeLimit
+from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, InputFill, ProbeLaunches, ProbeLimit
 from parity.inference.ptx_dataflow import Flow
-from parity.inference.spec import InferredSpec, KernelArgument, Triple
+from parity.inference.spec import InferredSpec, KernelArgument, Triple, evaluate, grid_for, triple
 from parity.model.code_object import CodeObject, source_name
 from parity.platform.cache import Cache, default_root
 
@@ -44,8 +45,12 @@ _SHARE, _FAILURES = 4, 2
 
 ALWAYS_FAULTS = "every launch accesses memory before a buffer"
 """The begin of the reason of a kernel that is wrong, whatever the host passes."""
+_SEARCH = 0.7
+"""The share of the time limit to explain a kernel in. The rest is for a single launch."""
 _BLOCKS = 3
 """Blocks to measure a kernel with."""
+_Ends = tuple[Mapping[str, int], ...]
+"""How many elements of each tensor launches reach."""
 _UNEXPLAINED = 3
 """Integers that nothing depends on, from which on too little is known of a kernel to declare it."""
 
@@ -81,6 +86,7 @@ class Prober:
         self._hints: dict[object, tuple[Triple, Condition]] = {}
         self._failures = Counter[object]()
         self._results: dict[object, InferredSpec | str] = {}
+        self._similar: dict[object, tuple[InferredSpec, _Ends]] = {}
         cache = Cache(default_root() / "emulator")
         self._devices = {
             budget: PtxDevice(traced=True, instruction_budget=budget, cache=cache) for budget in (BUDGET, LARGE_BUDGET)
@@ -99,14 +105,48 @@ class Prober:
         )  # the rest of the module does not matter
         key = own, *texts, tuple(kernel.args), geometries
         if key not in self._results:
-            self._deadline = time.monotonic() + self._limit / 2  # the rest is for a single launch
-            found = self._hinted(kernel) or self._searched(kernel)
-            self._results[key] = found if _is_explained(kernel, found) else self.measure(kernel) or found
+            self._begin(_SEARCH)
+            self._results[key] = self._like_similar(kernel) or self._probed(kernel)
         return self._results[key]
+
+    def _begin(self, share: float) -> None:
+        self._deadline = time.monotonic() + self._limit * share
+
+    def _probed(self, kernel: ProbedKernel) -> InferredSpec | str:
+        found = self._hinted(kernel) or self._searched(kernel)
+        found = found if _is_explained(kernel, found) else self.measure(kernel) or found
+        if isinstance(found, InferredSpec) and (ends := self._ends(kernel, found)):
+            self._similar[_similarity(kernel)] = found, ends
+        return found
+
+    def _like_similar(self, kernel: ProbedKernel) -> InferredSpec | None:
+        """Return the specification of another instance of the same template, if launches access the same elements."""
+        known, ends = self._similar.get(_similarity(kernel), (None, None))
+        return known if known and self._ends(kernel, known) == ends else None
+
+    def _ends(self, kernel: ProbedKernel, spec: InferredSpec) -> _Ends:
+        """Return how many elements a few launches under a specification reach. Empty if they show too little."""
+        experiment = replace(self._experiment(kernel, spec.made, share=_SHARE), roles=spec.roles, threads=spec.threads)
+        if spec.distances:
+            return ()
+        block, found = triple(spec.block), list[Mapping[str, int]]()
+        conditions = [expression(text) for text in spec.where]
+        try:
+            for numbers in numbers_for(Condition(), experiment.numbers, block):
+                scope = {**GRID_DEFAULTS, **numbers, "threads": math.prod(block)}
+                if not all(each(Scope(scope)) for each in conditions if each.names <= {*scope}):
+                    continue
+                shared = evaluate(spec.shared or "0", numbers, block)
+                for fill in (*experiment.fills[:1], InputFill(whole=1)):
+                    run = experiment.observe(numbers, grid_for(spec.grid, scope), block, shared, fill)
+                    found.append({name: each.end for name, each in run.items()} if run else {})
+        except (ProbeLimit, UsageError):
+            return ()
+        return tuple(found) if any(found) else ()
 
     def measure(self, kernel: ProbedKernel) -> InferredSpec | None:
         """Return the specification of a single launch, for a kernel without an explanation."""
-        self._deadline = time.monotonic() + self._limit / 2
+        self._begin(1 - _SEARCH)
         blocks = [*itertools.islice(likely_blocks(kernel.name, kernel.launches, kernel.flow), _BLOCKS)]
         return measured_spec(
             self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET), blocks, kernel.launches, kernel.usual
@@ -132,7 +172,7 @@ class Prober:
     def _searched(self, kernel: ProbedKernel) -> InferredSpec | str:
         """Return the specification for the first likely block that works, or the reason why none does."""
         # Instances of a template are similar: the next one is tried first with the same block and condition.
-        similar = kernel.name.partition("<")[0], tuple(each.name for each in kernel.args)
+        similar = _similarity(kernel)
         is_open = not any(isinstance(size, int) for each in kernel.launches for size in each.block)
         experiment = self._experiment(kernel, {}, share=_SHARE if self._failures[similar] >= _FAILURES else 1)
         found: InferredSpec | None = None
@@ -156,7 +196,7 @@ class Prober:
         except ProbeLimit as error:
             limit = str(error)
         self._failures[similar] += not found
-        return found or limit or _reason(experiment)
+        return found or (f"{_reason(experiment)}; {limit}" if limit else _reason(experiment))
 
     def _experiment(
         self, kernel: ProbedKernel, made: Mapping[str, str], *, share: int, budget: int = BUDGET
@@ -166,6 +206,11 @@ class Prober:
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget
         )
         return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made, limits=kernel.limits)
+
+
+def _similarity(kernel: ProbedKernel) -> object:
+    """Return what instances of a template have in common, and kernels of the same name for other types."""
+    return kernel.name.partition("<")[0], tuple(each.name for each in kernel.args)
 
 
 def _is_explained(kernel: ProbedKernel, found: InferredSpec | str) -> bool:
@@ -184,11 +229,14 @@ def _reason(experiment: Experiment) -> str:
             return f"{ALWAYS_FAULTS}: {launches.fault}"
         return f"no launch of it succeeds: {launches.fault}" if launches.fault else "no launch of it comes to an end"
     if log.unexplained:
-        verb = "are" if len(log.unexplained) > 1 else "is"
-        return f"the number of elements of {_listed(log.unexplained)} {verb} missing: no formula explains it"
+        return f"{_missing(log.unexplained)}: no formula explains it"
     if log.unreached:
-        return f"no launch comes to what is behind {_listed(log.unreached)}"
-    return "launches do not tell its shapes and its grid"
+        return f"{_missing(log.unreached)}: no launch accesses {'them' if len(log.unreached) > 1 else 'it'}"
+    return f"the number of blocks and {_missing({each.name for each in experiment.pointers})}: no formula explains both"
+
+
+def _missing(tensors: Collection[str]) -> str:
+    return f"the number of elements of {_listed(tensors)} is missing"
 
 
 def _listed(names: Collection[str]) -> str:

@@ -9,7 +9,9 @@ that is passed to a function, or stored, escapes.
 
 from __future__ import annotations
 
+import math
 import re
+import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,8 +28,11 @@ Key = tuple[int, int]
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.(?P<type>[a-z]+\d+)(?P<pointer> \.ptr)?[^,\n]*")
 _REGISTER = re.compile(r"%[a-z]+\d+|%(?:tid|ntid|ctaid|nctaid)\.[xyz]")
 _PARAM = re.compile(r"\[(?P<kernel>[\w$]+)_param_(?P<place>\d+)(?:\+(?P<byte>\d+))?\]")
+_NAMED_PARAM = re.compile(r"[\w$]+_param_(\d+)")
+_BASED = re.compile(r"\[(?P<base>%[a-z]+\d+)(?:\+(?P<byte>\d+))?\]")
 _THREADS = re.compile(r"\.(?:reqntid|maxntid) (\d+)(?:, (\d+))?(?:, (\d+))?")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_REAL = re.compile(r"0[fd]([0-9A-Fa-f]{16}|[0-9A-Fa-f]{8})$")
 _CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp)\b")
 _BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")
 _TYPES = re.compile(r"[bsuf](?:8|16|32|64|128)|f16x2|bf16x2|bf16")
@@ -101,6 +106,8 @@ class Flow:
         crosses: True if threads of a warp exchange values.
         tables: Constants that the host fills.
         fixed: True if no other block than ``threads`` is possible.
+        loaded: The parts of the arguments that the kernel loads, with their PTX types.
+        reals: Constants that the kernel compares floating-point values with.
     """
 
     types: tuple[str, ...]
@@ -115,6 +122,8 @@ class Flow:
     crosses: bool = False
     tables: Mapping[str, Table] = field(default_factory=dict)
     fixed: bool = False
+    loaded: Mapping[Key, str] = field(default_factory=dict)
+    reals: tuple[float, ...] = ()
 
 
 def flows(ptx: str) -> dict[str, Flow]:
@@ -144,6 +153,9 @@ class _DataFlow:
         self._same: dict[str, set[str]] = {}
         self._moved: dict[str, set[str]] = {}
         self._loaded: dict[str, set[Key]] = {}
+        self._parts: dict[Key, str] = {}
+        self._addresses: dict[str, int] = {}
+        self._reals = list[float]()
         self._scaled: dict[str, set[str]] = {}
         self._stepped: list[tuple[str, str]] = []
         self._pointers: set[str] = set()
@@ -196,6 +208,8 @@ class _DataFlow:
                 for source in self._slice(address)
                 if source.startswith("%tid.")
             ),
+            loaded=self._parts,
+            reals=tuple(dict.fromkeys(filter(math.isfinite, self._reals))),
         )
 
     def read_as(self, table: str) -> frozenset[str]:
@@ -230,12 +244,12 @@ class _DataFlow:
         name = op[0]
         kind = next((part for part in reversed(op) if _TYPES.fullmatch(part)), "")
         if name == "ld" and "param" in op:
-            match = _PARAM.search(operands[1])
-            if match:
+            if (begin := self._parameter(operands[1])) is not None:
                 size = int(re.sub(r"\D", "", kind) or 64) // 8
                 for i, register in enumerate(_REGISTER.findall(operands[0])):
-                    key = int(match["place"]), int(match["byte"] or 0) + i * size
+                    key = begin[0], begin[1] + i * size
                     self._loaded.setdefault(register, set()).add(key)
+                    self._parts[key] = kind
             return
         if name == "ld" and "const" in op:
             self._constants.append((kind, operands[1]))
@@ -252,8 +266,18 @@ class _DataFlow:
             self._access("ld", "b8", operands[1], op)
         elif name == "setp" and len(operands) >= 3:
             self._compared.append((operands[-2], operands[-1]))
+            for digits in _REAL.findall(operands[-1]):
+                self._reals += struct.unpack(">f" if len(digits) == 8 else ">d", bytes.fromhex(digits))
         elif operands and name not in ("bra", "call", "bar", "ret", "ld"):
             self._combine(name, operands)
+
+    def _parameter(self, operand: str) -> Key | None:
+        """Return the argument at an address, also behind a register that holds the address of an argument."""
+        if match := _PARAM.search(operand):
+            return int(match["place"]), int(match["byte"] or 0)
+        if (match := _BASED.search(operand)) and match["base"] in self._addresses:
+            return self._addresses[match["base"]], int(match["byte"] or 0)
+        return None
 
     def _combine(self, name: str, operands: Sequence[str]) -> None:
         for register in _REGISTER.findall(operands[0]):
@@ -262,6 +286,8 @@ class _DataFlow:
             self._made.setdefault(register, set()).update(sources)
             if name in _SAME:
                 self._same.setdefault(register, set()).update(sources)
+            if name == "mov" and (match := _NAMED_PARAM.fullmatch(operands[1])):
+                self._addresses[register] = int(match[1])
             if name == "mov":
                 self._symbols.setdefault(register, set()).update(operands[1:])
             if name == "cvta":

@@ -11,6 +11,8 @@ from functools import cached_property
 
 from parity.inference.spec import STRIDE, Numbers, Triple, evaluate
 
+_MOST_FACTOR = 1024
+"""The largest constant factor of a product of names: the words of a structure, or a fixed number of columns."""
 _FACTORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
 _MOST_ADDED = 64
 """The largest constant that is added to a number."""
@@ -127,7 +129,8 @@ def _products(reached: _Reached) -> Iterator[Fit]:
     """``2*rows cols`` and ``rows+1``."""
     for chosen, sizes in reached.products:
         factor = reached.ends[0] // max(1, sizes[0])
-        if factor in reached.factors and [factor * each for each in sizes] == reached.ends:
+        is_likely = factor in reached.factors or (chosen and len({*sizes}) > 1 and factor <= _MOST_FACTOR)
+        if is_likely and [factor * each for each in sizes] == reached.ends:
             yield Fit(_dims(chosen, factor))
         for more in (1, -1, 2) if len(chosen) == 1 else ():
             if [each + more for each in sizes] == reached.ends:

@@ -48,6 +48,14 @@ ELEMENTS: Mapping[str, str] = {
     "s64": "i64", "f16": "f16", "f16x2": "f16", "bf16": "bf16", "bf16x2": "bf16",
 }  # fmt: skip
 """The dtype of elements by the PTX type of accesses. A 16-bit type may stand for several."""
+_LOADED: Mapping[str, tuple[str, int]] = {
+    f"{letter}{8 * size}": (c_type, size)
+    for size, c_type in ((1, "unsigned char"), (2, "short"), (4, "int"), (8, "long long"))
+    for letter in "bsu"
+} | {"f32": ("float", 4), "f64": ("double", 8)}
+"""The C type and the size of what an instruction loads, by its PTX type."""
+_SCALAR_SIZES = (1, 2, 4, 8)
+"""The sizes of arguments that are numbers unless the sources say otherwise."""
 _VARIABLES = ("T", "S", "R")
 
 
@@ -117,7 +125,9 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
         c_type = declared[i] if len(declared) == len(kernel.args) else ""
         name, is_pointer = _name(argument, i), argument.kind != "by_value"
         fields = structures.fields(c_type, argument.size) if structures and not is_pointer else ()
-        if len(fields) > 1:
+        if not fields and flow and not is_pointer and argument.size not in _SCALAR_SIZES:
+            fields = _loaded_fields(name, i, argument.size, flow)
+        if len(fields) > 1 or (fields and argument.size not in _SCALAR_SIZES):
             structs[name] = argument.size
         inside = name if name in structs else ""
         for each in fields if inside else (Field(name, c_type, 0, argument.size),):
@@ -140,6 +150,19 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
     shown = f"{names[-1]}({given})" if len(names) == 1 else names[-1]
     shares = kernel.lds_bytes > 0 or any(each.kind == "hidden_dynamic_lds_size" for each in kernel.hidden)
     return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares, structs)
+
+
+def _loaded_fields(name: str, place: int, size: int, flow: Flow) -> tuple[Field, ...]:
+    """Return the parts of a structure that a kernel loads as fields, for a structure that the sources do not show."""
+    fields, end = list[Field](), 0
+    for (_, at), kind in sorted((key, kind) for key, kind in flow.loaded.items() if key[0] == place):
+        c_type, width = _LOADED.get(kind, ("", 0))
+        if (place, at) in flow.uses:
+            c_type, width = "void*", 8
+        if c_type and end <= at <= size - width and not at % width:
+            fields.append(Field(f"{name}_{at}", c_type, at, width))
+            end = at + width
+    return tuple(fields) or (Field(f"{name}_0", "unsigned char", 0, 1),)
 
 
 def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> Parameter:

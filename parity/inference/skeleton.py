@@ -31,6 +31,10 @@ _OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.
 _REAL_NAME = re.compile(r".*(alpha|beta|eps|epsilon|scale|mul|add|lr|factor|slope|value|min|max).*", re.IGNORECASE)
 _NO_OUTPUT = "it has no output that it is given, so nothing can be compared"
 _NOTHING_WRITTEN = "it writes to nothing that it is given, so nothing can be compared"
+_UNWRITTEN, _OUTSIDE = "never-written", "out-of-bounds"
+"""Words of failures that a more careful declaration may avoid."""
+_SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
+"""How much larger tensors are in each attempt, and the largest factor and number of elements."""
 _GUESSED_ROLE = "a guess: written; updates= are read as well"
 
 
@@ -46,7 +50,7 @@ class Skeleton:
         omitted: Why there is nothing to declare.
         question: What could not be inferred.
         launched: Where and how host code launches the kernel.
-        again: Declares the kernel from a single launch, if this declaration fails.
+        again: Declares the kernel more carefully after this declaration failed for a reason. None if nothing is left.
     """
 
     name: str
@@ -56,7 +60,7 @@ class Skeleton:
     omitted: str = ""
     question: str = ""
     launched: str = ""
-    again: Callable[[], Skeleton] | None = field(default=None, compare=False)
+    again: Callable[[str], Skeleton | None] = field(default=lambda reason: None, compare=False)
 
     @property
     def title(self) -> str:
@@ -130,8 +134,30 @@ def signature_skeleton(name: str, one: Signature) -> Skeleton:
     return _skeleton(name, "", [one])
 
 
-def _skeleton(name: str, source: str, alike: Sequence[Signature], *, single: bool = False) -> Skeleton:
-    """Return the op of kernels that differ only in dtypes, from a ``single`` launch if that is enough."""
+@dataclass(frozen=True)
+class _Attempt:
+    """How carefully to declare a kernel.
+
+    ``single``: a single launch is enough. ``cautious``: all tensors that the kernel reads have content. ``scale``:
+    tensors are this much larger than what the single launch reaches, because other data may lead to more.
+    """
+
+    single: bool = False
+    cautious: bool = False
+    scale: int = 1
+
+    def after(self, reason: str) -> _Attempt | None:
+        """Return the next attempt after one that failed, or None if no other attempt may succeed."""
+        if _UNWRITTEN in reason and not self.cautious:
+            return replace(self, cautious=True)
+        if not self.single:
+            return _Attempt(single=True, cautious=True)
+        is_larger = _OUTSIDE in reason and self.scale < _MOST_SCALE
+        return replace(self, scale=self.scale * _SCALE) if is_larger else None
+
+
+def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt = _Attempt()) -> Skeleton:
+    """Return the op of kernels that differ only in dtypes."""
     one = alike[0]
     if not any(each.is_pointer for each in one.args):
         return Skeleton("", one.text, omitted=_NO_OUTPUT)
@@ -140,17 +166,18 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], *, single: boo
     if not written:
         return Skeleton("", one.text, omitted=_NOTHING_WRITTEN)
     kinds = _kinds(alike, written)
-    probed = _probe(one, kinds, single=single)
-    spec = probed if isinstance(probed, InferredSpec) else None
+    probed = _probe(one, kinds, single=attempt.single)
+    spec = _scaled(probed, attempt.scale) if isinstance(probed, InferredSpec) else None
     tables, unknown = _tables(one)
     tables = tables if spec else {}
-    tensors = _tensors(pointers, written, kinds, spec)
+    tensors = _tensors(one, written, kinds, spec, cautious=attempt.cautious)
     tensors.inputs.update({table: each.dtype for table, each in tables.items()})
     if spec:
         spec = replace(spec, shapes={**spec.shapes, **{table: str(each.count) for table, each in tables.items()}})
         call = inferred_call(one, kinds, spec, {*tensors.inputs, *tensors.updates})
     else:
-        call = guessed_call(one, kinds, shaped=bool(tensors.inputs or tensors.updates))
+        shaped = bool(tensors.inputs or tensors.updates)
+        call = guessed_call(one, kinds, shaped=shaped, to_complete=isinstance(probed, str) and bool(probed))
     question = probed if isinstance(probed, str) else ""
     if unknown:
         question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
@@ -162,8 +189,26 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], *, single: boo
         (*tensors.inputs, *call.params),
         question=question or _rejected(name, keywords),
         launched=_launched(one),
-        again=None if single or question else partial(_skeleton, name, source, alike, single=True),
+        again=partial(_again, name, source, alike, attempt),
     )
+
+
+def _again(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt, reason: str) -> Skeleton | None:
+    """Return the op of the next attempt that leads to a declaration."""
+    while (following := attempt.after(reason)) is not None:
+        attempt = following
+        if not (found := _skeleton(name, source, alike, attempt)).question:
+            return found
+    return None
+
+
+def _scaled(spec: InferredSpec, scale: int) -> InferredSpec:
+    """Return a specification with larger tensors, all of one size, which a launch does not write completely."""
+    if scale == 1:
+        return spec
+    most = min(max(map(int, spec.shapes.values())) * scale, _MOST_ELEMENTS)
+    shapes = {name: str(max(int(dims), most)) for name, dims in spec.shapes.items()}
+    return replace(spec, shapes=shapes, whole=frozenset())
 
 
 def _rejected(name: str, keywords: Sequence[Keyword]) -> str:
@@ -233,13 +278,18 @@ def _generic(value: Literal, dtype: str) -> Literal:
 
 
 def _tensors(
-    pointers: Sequence[Parameter], written: set[str], kinds: Mapping[str, str], spec: InferredSpec | None
+    one: Signature, written: set[str], kinds: Mapping[str, str], spec: InferredSpec | None, *, cautious: bool
 ) -> _Tensors:
-    """Return the roles of tensors. A tensor that is not completely written has to have content before."""
+    """Return the roles of tensors. A tensor that is not completely written has to have content before.
+
+    If ``cautious``, a tensor has content before even if the kernel seems to write it before it reads it.
+    """
+    pointers, uses = one.tensors, one.flow.uses if one.flow else {}
     inputs = {each.name: kinds[each.name] for each in pointers if each.name not in written}
     others = {each.name: kinds[each.name] for each in pointers if each.name in written}
     if any(each.is_input is not None for each in pointers):
-        updated = {each.name for each in pointers if each.is_input}
+        read = {each.name for each in pointers if cautious and each.key in uses and uses[each.key].reads}
+        updated = {each.name for each in pointers if each.is_input} | read
     else:
         updated = set() if inputs else set(others)
     outputs = {name: kind for name, kind in others.items() if name not in updated}
@@ -284,18 +334,18 @@ def _structured(one: Signature, words: Sequence[str]) -> tuple[list[str], dict[s
         if name not in structs:
             outside.append(name)
         fields = structs.setdefault(name, [])
-        fields += _gap(len(fields), ends[name] + -ends[name] % each.size, each.key[1])
+        fields += _gap(len(fields), ends[name], each.size, each.key[1])
         fields.append(word)
         ends[name] = each.key[1] + each.size
     for name, fields in structs.items():
         widest = max(each.size for each in one.args if each.inside == name)
-        fields += _gap(len(fields), ends[name] + -ends[name] % widest, one.structs[name])
+        fields += _gap(len(fields), ends[name], widest, one.structs[name])
     return outside, {name: " ".join(fields) for name, fields in structs.items()}
 
 
-def _gap(number: int, at: int, end: int) -> list[str]:
-    """Return fields that fill a gap which the alignment of the next field does not explain."""
-    return [f"gap_{number}_{i}:i32=0" for i in range((end - at) // 4)] if at < end else []
+def _gap(number: int, end: int, alignment: int, at: int) -> list[str]:
+    """Return a field that fills a gap which the alignment of the next field does not explain."""
+    return [f"gap_{number}:u8[{at - end}]=0"] if end + -end % alignment < at else []
 
 
 def _strides(spec: InferredSpec | None, tensors: _Tensors) -> dict[str, str]:

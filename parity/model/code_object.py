@@ -65,6 +65,7 @@ class Kernel:
         max_threads: the largest workgroup that the code supports.
         hidden: arguments that the runtime fills in, named by their kind.
         dynamic_lds: dynamic LDS that every launch needs. Only Triton's kernels state it.
+        lds_zeros: bytes at the begin of the LDS that are 0 when a workgroup begins. Only PTX has such memory.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Kernel:
     max_threads: int = 1024
     hidden: tuple[Argument, ...] = ()
     dynamic_lds: int = 0
+    lds_zeros: int = 0
 
     @property
     def explicit_bytes(self) -> int:

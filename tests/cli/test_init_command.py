@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
+from parity.application.run import Prepared
 from parity.cli import init
 
 
@@ -64,6 +69,26 @@ extern "C" __global__ void plain(const unsigned short* x, unsigned short* y, con
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) { y[i] = x[i] + 1; g[i] = h[i]; }
 }
+struct Base { int n; };
+struct Sized : Base { const float* x; float by; int ignored[40]; };
+__global__ void inherited(Sized p, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < p.n) y[i] = p.x[i] * p.by + p.ignored[i % 40];
+}
+__global__ void marked(const float* x, const float* mark, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < N * N) y[i] = mark[i] != -7 ? mark[i] : x[i];
+}
+struct Record { float v[11]; };
+__global__ void records(const Record* r, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = r[i].v[0] + r[i].v[10];
+}
+__global__ void subsets(const float* x, float* y, int n) {
+    float sum = 0;
+    for (long s = 0; s < 1l * n * n * n * n; s++) sum += x[s < n ? s : 0];
+    if (threadIdx.x < n) y[threadIdx.x] = sum;
+}
 void host(const float* x, float* y, int B, int C) {
     dim3 block(min(C, 32));
     dim3 grid(B * C / block.x);
@@ -77,6 +102,10 @@ TOLD = {
     "compact": ('indices={"ids": "ids_range"}', 'updates={"ids": "i32"}'),
     "strided": ("INCX > 0",),
     "column_sums": ("cols > 0",),
+    "inherited": ('structs={"p": "p_0:i32=numel p_8 p_16 ', 'inputs={"p_8": "f32"}'),
+    "marked": ("x: 512; mark: 512; y: 512",),
+    "records": ("r: 11*n; y: n",),
+    "subsets": ("x: n; y: n", '"n": (1, 2,'),
     "chunks": ("B C",),
     "plain": ('inputs={"x": "i16", "h": "f16"}', 'outputs={"y": "i16", "g": "f16"}'),
 }
@@ -84,7 +113,7 @@ TOLD = {
 
 def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, sources, with_nvcc):
     sources(hard=HARD)
-    made = parity("init", "--kernels", "src")
+    made = parity("init", "--kernels", "src", "--limit", "1000")
     assert made.code == 0 and not made.err, made.err
     parts = _declared(tmp_path, "hard")
     for kernel, told in TOLD.items():
@@ -94,7 +123,7 @@ def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, source
         conditions = where.partition('"')[2].partition('"')[0].split(" and ")
         assert len(conditions) == len({*conditions}), where
     result = parity("run", "--target", "gfx1100", "--examples", "30")
-    assert result.code == 0 and "PASS  7 kernels," in result.out, result.out + result.err
+    assert result.code == 0 and "PASS  11 kernels," in result.out, result.out + result.err
 
 
 ADD = """__global__ void {0}(const float* x, float* y, int n) {{
@@ -116,6 +145,40 @@ def test_init_only_named_kernels_adds_others_later(parity, tmp_path, sources, wi
     assert (tmp_path / "cases" / "two.py").exists()
     assert parity("init").code == 2  # nothing is left
     assert "PASS  3 kernels" in parity("run", "--target", "gfx1100", "--examples", "2").out
+
+
+def test_init_module_that_does_not_compile_is_no_unknown_name(parity, tmp_path, sources):
+    sources(broken='#error "not here"\n' + ADD.format("adds"), other=ADD.format("more"))
+    result = parity("init", "--kernels", "src", "--only", "broken")
+    assert result.code == init.NOTHING_DECLARED and "broken does not compile" in result.err, result.err
+    assert "no module" not in result.err and not (tmp_path / "cases" / "other.py").exists()
+
+
+WILD = """__global__ void wild(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[(unsigned)x[i]];
+}
+"""
+
+
+def test_init_time_limit_ends_trial_of_declarations(parity, tmp_path, sources, monkeypatch, with_nvcc):
+    sources(wild=WILD)
+    clock = itertools.count(step=1000)
+    monkeypatch.setattr(init, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    made = parity("init", "--kernels", "src")  # the cases fail, but the first one comes too late
+    assert made.code == 0 and "wild_op = Op(" in (tmp_path / "cases" / "wild.py").read_text(), made.err
+
+
+def test_init_interrupted_in_trial_of_declarations_ends(parity, tmp_path, sources, monkeypatch, with_nvcc):
+    sources(one=ADD.format("first"))
+    execute = Prepared.execute
+
+    def interrupted(*args, **options):
+        return replace(execute(*args, **options), stopped=KeyboardInterrupt())
+
+    monkeypatch.setattr(Prepared, "execute", interrupted)
+    assert parity("init", "--kernels", "src").code == 130
+    assert "first_op = Op(" in (tmp_path / "cases" / "one.py").read_text()
 
 
 def test_init_declares_included_kernel_once(parity, tmp_path, sources, with_nvcc):

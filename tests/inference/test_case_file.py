@@ -53,7 +53,7 @@ def test_case_file_wraps_long_texts_and_mappings():
 def test_case_file_with_question_comments_out_op():
     text = case_file(PurePath("module.cu"), [OP], {"module.scale": "no launch shows its grid."})
     assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
-    assert "# To be completed: no launch shows its grid. Say shapes=, grid= and block=" in text
+    assert "# To be completed: no launch shows its grid. Complete shapes=, grid= and block=" in text
     assert "# The host launches it in main.cu:3, as scale<<<1, 32>>>(x, n)\n" in text
 
 

@@ -16,6 +16,7 @@ NAMES = ["rows", "cols", "ldx"]
 FITS = {
     "product": (lambda n: n["rows"] * n["cols"], Fit(("rows", "cols"))),
     "constant factor": (lambda n: 3 * n["rows"], Fit(("3*rows",))),
+    "large factor": (lambda n: 57 * n["rows"], Fit(("57*rows",))),
     "one more": (lambda n: n["rows"] + 1, Fit(("rows+1",))),
     "sum": (lambda n: n["rows"] + n["cols"] - 1, Fit(("rows+cols-1",))),
     "added constant": (lambda n: n["cols"] + 37, Fit(("cols+37",))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,13 +29,13 @@ class ChosenKernels:
         """Return True if a source mentions a captured kernel."""
         return self.captured is None or not self.captured.words.isdisjoint(re.findall(r"\w+", text))
 
-    def has_module(self, module: str) -> bool:
-        """Return True if the module, or a kernel of it, may be chosen."""
-        return not self.names or any(
-            "." not in name or fnmatch.fnmatchcase(each, name.rpartition(".")[0])
-            for name in self.names
-            for each in (module, plain_name(module))
-        )
+    def modules(self, modules: Mapping[str, Path]) -> dict[str, Path]:
+        """Return the modules to compile: the named ones, or all if a name may belong to a kernel of any module."""
+        named = {name: {each for each in modules if _contains(each, name)} for name in self.names}
+        if not self.names or any("." not in name and not found for name, found in named.items()):
+            return {**modules}
+        chosen = set().union(*named.values())
+        return {name: path for name, path in modules.items() if name in chosen}
 
     def has_kernel(self, module: str, symbol: str) -> bool:
         """Return True if the kernel is chosen by its module, its name, or both, and was captured."""
@@ -44,6 +44,12 @@ class ChosenKernels:
         kernel = unqualified((spelled(symbol) or (symbol,))[0]).partition("<")[0]
         known = (module, kernel, f"{module}.{kernel}", f"{plain_name(module)}.{kernel}")
         return not self.names or any(fnmatch.fnmatchcase(each, name) for each in known for name in self.names)
+
+
+def _contains(module: str, name: str) -> bool:
+    """Return True if a name stands for a module, or for a kernel together with its module."""
+    patterns = (name, name.rpartition(".")[0])
+    return any(fnmatch.fnmatchcase(each, one) for each in (module, plain_name(module)) for one in patterns)
 
 
 def chosen_kernels(names: Collection[str], captured: Path | None) -> ChosenKernels:

@@ -56,7 +56,12 @@ class Ptx(Language):
 
     def kernel(self, code: CodeObject, name: str) -> Kernel:
         layout = memory_layout(code.listing, name)
-        return replace(code.kernels[name], lds_bytes=layout.shared_bytes, scratch_bytes=layout.local_bytes)
+        return replace(
+            code.kernels[name],
+            lds_bytes=layout.shared_bytes,
+            lds_zeros=layout.shared_zeros,
+            scratch_bytes=layout.local_bytes,
+        )
 
     def image(self, listing: str) -> Image:
         return ptx_image(listing)

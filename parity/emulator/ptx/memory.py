@@ -57,7 +57,7 @@ def _ld(o: Operation, words: list[str]) -> None:
     target, operand = o.item.operands[:2]
     space, count, type_, coherent = _memory_words(words)
     targets = split_operands(target.strip("{}"))
-    if space == "param":
+    if space == "param" and not (o.function.entry and split_address(operand)[0] in o.function.registers):
         _ld_param(o, targets, operand, type_)
         return
     if space == "const":
@@ -93,7 +93,7 @@ def _ld_param(o: Operation, targets: list[str], operand: str, type_: str) -> Non
         slot = o.params[name]
         o.guarded(*_loads(o, targets, type_, lambda i: _param(o, slot, offset + i * size, size)))
         return
-    if name in o.function.registers:  # the address of a parameter
+    if name in o.function.registers:  # the address of a parameter of a function
         raise MissingFeature("addresses of parameters")
     if name not in o.whole.layout.parameters:
         raise Unknown(f"parameter {name}")

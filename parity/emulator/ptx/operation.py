@@ -146,6 +146,8 @@ class Operation:
             return f"all<u64>(N({self.n(layout.shared[name] + add)}))"
         if name in layout.symbols:
             return f"all<u64>(c->image + N({self.n(layout.symbols[name] + add)}))"
+        if self.function.entry and name in layout.parameters:
+            return f"all<u64>(c->kernarg + N({self.n(layout.parameters[name] + add)}))"
         if name in self.whole.functions:
             raise MissingFeature("pointers to functions")
         raise Unknown(f"operand {name}")

@@ -46,6 +46,10 @@ def executed_functions(ptx: str, name: str) -> tuple[parse.PtxFunction, ...]:
     return tuple(map(lower, optimized_functions(ptx, name)))
 
 
+_RESERVED, _RESERVED_BYTES = "%reserved_smem_offset_1", 288
+"""The special register that leads to memory which cooperative groups use, and its size."""
+
+
 @functools.lru_cache(maxsize=8)
 def memory_layout(ptx: str, name: str) -> PtxMemoryLayout:
     """Place the parameters and the shared and local variables of a kernel."""
@@ -54,6 +58,8 @@ def memory_layout(ptx: str, name: str) -> PtxMemoryLayout:
     parameters, _ = _placed(functions[0].parameters)
     used = [each for each in parse.module_variables(ptx).values() if each.space == "shared" and each.name in words]
     used += [each for function in functions for each in function.variables if each.space == "shared"]
+    zeros = _RESERVED_BYTES if any(_RESERVED in text.text for text in parse.kernel_functions(ptx, name)) else 0
+    used[:0] = [parse.PtxVariable(_RESERVED, "shared", "b8", 16, zeros)] if zeros else []
     shared, shared_bytes = _placed(each for each in used if each.size)
     if dynamic := [each for each in used if not each.size]:  # extern arrays start after all other variables
         shared_bytes = _aligned(shared_bytes, max(16, *(each.align for each in dynamic)))
@@ -65,7 +71,7 @@ def memory_layout(ptx: str, name: str) -> PtxMemoryLayout:
                 local_bytes = _aligned(local_bytes, max(variable.align, 16))
                 local[function.name, variable.name] = local_bytes
                 local_bytes += variable.size
-    return PtxMemoryLayout(parameters, shared, local, ptx_image(ptx).symbols, shared_bytes, local_bytes)
+    return PtxMemoryLayout(parameters, shared, local, ptx_image(ptx).symbols, shared_bytes, local_bytes, zeros)
 
 
 def _placed(variables: Iterable[parse.PtxVariable]) -> tuple[dict[str, int], int]:

@@ -23,7 +23,7 @@ class PtxMemoryLayout:
 
     ``parameters`` are offsets in the arguments, ``shared`` in shared memory, ``symbols`` in the data of the module.
     ``local`` are offsets in the private memory of a thread, by function and variable. ``shared_bytes`` (without dynamic
-    shared memory) and ``local_bytes`` are the sizes.
+    shared memory) and ``local_bytes`` are the sizes. The first ``shared_zeros`` bytes of shared memory begin as zeros.
     """
 
     parameters: Mapping[str, int]
@@ -32,6 +32,7 @@ class PtxMemoryLayout:
     symbols: Mapping[str, int]
     shared_bytes: int = 0
     local_bytes: int = 0
+    shared_zeros: int = 0
 
 
 @dataclass

@@ -22,6 +22,7 @@ struct Context {
   u64 lds, scratch;          // device addresses
   u64 variables;             // device address of the variables of code objects; LDS follows
   u32 lds_bytes;             // of a workgroup
+  u32 lds_zeros;             // bytes at the begin of LDS that are 0 when a workgroup begins
   u32 scratch_bytes, scratch_stride; // of a lane; from one lane to the next
   i64 budget;                // instructions left until the next check for progress
   u32 checked, fault, instruction, lane, bytes;

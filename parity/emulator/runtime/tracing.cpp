@@ -100,6 +100,7 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
   Wave &w = t.w;
   instruction &= ~COHERENT;
   const bool in_lds = at >= c->lds;
+  if (at - c->lds < c->lds_zeros) return w.synchronised = 1, 0; // the barriers of cooperative groups
   g->atomics |= in_lds & atomic & writes;
   const u64 from = t.place(at, bytes);
   if (at < c->variables && from + bytes > c->trace_bytes) return 0;

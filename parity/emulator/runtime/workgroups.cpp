@@ -263,6 +263,8 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
     c->group[0] = at % grid[0], c->group[1] = at / grid[0] % grid[1], c->group[2] = at / grid[0] / grid[1];
     // Each workgroup begins with unwritten LDS and scratch memory.
     memset(c->shadow + (c->lds - c->base), c->fresh, c->lds_bytes);
+    memset(c->shadow + (c->lds - c->base), WRITABLE | READABLE, c->lds_zeros);
+    memset(c->data + (c->lds - c->base), 0, c->lds_zeros);
     for (u64 k = 0; group.scratched && k < span; k += c->scratch_stride)
       memset(c->shadow + (c->scratch - c->base + k), c->fresh, c->scratch_bytes);
     group.scratched = !c->trace[0]; // tracing sets it

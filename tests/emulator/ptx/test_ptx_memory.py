@@ -13,6 +13,7 @@ from parity.emulator.faults import (
     UnknownInstruction,
     UnsupportedFeature,
 )
+from parity.errors import ParityError
 
 COPY = kernel(
     """
@@ -37,6 +38,33 @@ def test_access_past_buffer_end_names_source_line(cache):
         run(module(FILE, COPY.replace("{offset}", "0")), cache, x, np.zeros(31, np.uint32))
     with pytest.raises(MisalignedAccess):
         run(module(FILE, COPY.replace("{offset}", "2")), cache, x, np.zeros_like(x))
+
+
+def test_address_of_parameter_leads_to_arguments(cache):
+    body = "mov.b64 %d1, k_0; ld.param.u64 %d2, [%d1+8]; cvta.param.u64 %d1, %d1; ld.u64 %d3, [%d1]; ld.u32 %r1, [%d3];"
+    (_, y), _ = run(module(kernel(body + "st.u32 [%d2], %r1;")), cache, u32(7, 8), u32(0, 0))
+    assert y.tolist() == [7, 0]
+
+
+def test_reserved_shared_memory_begins_as_zeros_in_each_block(cache):
+    body = """
+    mov.u32 %r1, %reserved_smem_offset_1; ld.shared.u32 %r2, [%r1]; bar.sync 0; setp.ne.u32 %p1, %t, 0;
+    @!%p1 st.shared.u32 [%r1], 7; bar.sync 0; ld.shared.u32 %r3, [%r1]; mad.lo.u32 %r2, %r2, 100, %r3;
+    st.global.u32 [%x], %r2;
+"""
+    (x,), _ = run(module(kernel(body, params=1)), cache, np.zeros(64, np.uint32), grid=2)
+    assert x.tolist() == [7] * 64
+
+
+def test_reserved_shared_memory_orders_warps_without_barrier(cache):
+    exchange = """
+    mov.u32 %r1, {place}; setp.ne.u32 %p1, %t, 0; setp.ne.u32 %p2, %t, 32;
+    @!%p1 st.shared.u32 [%r1], 5; @!%p2 ld.shared.u32 %r2, [%r1]; st.global.u32 [%x], %t;
+"""
+    x = np.zeros(64, np.uint32)
+    run(module(kernel(exchange.format(place="%reserved_smem_offset_1"), params=1)), cache, x, block=64)
+    with pytest.raises(ParityError, match="data race"):
+        run(module(".shared .b32 s;", kernel(exchange.format(place="s"), params=1)), cache, x, block=64)
 
 
 def test_vector_accesses_and_register_parts_move_bytes(cache):
