@@ -15,8 +15,9 @@ from parity.errors import ParityError
 from parity.platform.cache import Cache, default_root, digest
 from parity.platform.files import read_rows, read_table
 
-DEVICE_NAME = "parity's emulator for AMD's runtime"
-"""The prefix of the names of emulated GPUs. AMD's runtime knows nothing else that tells them from hardware."""
+DEVICE_NAME = "parity: AMD runtime, emulated GPU"
+"""The prefix of the names of emulated GPUs. AMD's runtime knows nothing else that tells them from hardware, and reports
+of library runners show it."""
 
 _HERE = Path(__file__).parent
 _SOURCES = tuple(sorted(_HERE.glob("runtime/*.c")))

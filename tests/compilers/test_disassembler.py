@@ -1,6 +1,7 @@
 """Disassembly of code objects that users provide instead of sources."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -162,6 +163,14 @@ def test_branches_to_named_labels_are_read(compiled, tools, tmp_path):
     assert "s_cbranch" in local
     texts = [[each.text for each in kernel_code(each, "mixed").instructions] for each in (local, named)]
     assert texts[0] == texts[1]
+
+
+def test_ignored_bits_of_buffer_wbl2_may_differ():
+    clang, assembler = (word.to_bytes(4, "little") + bytes(4) for word in (0xE0A0C000, 0xE0A00000))
+    line = disassembler._DisassembledLine(0, "buffer_wbl2", clang, "")
+    assert disassembler._same(assembler, line)
+    assert not disassembler._same((0xE0A40000).to_bytes(4, "little") + bytes(4), line)
+    assert not disassembler._same(assembler, replace(line, text="buffer_inv"))
 
 
 def test_long_branch_becomes_a_branch(compiled, tools, tmp_path):

@@ -14,7 +14,8 @@ from parity.hsa.library import hip_runtime
 
 HIPCC = shutil.which("hipcc")
 PROGRAMS = Path(__file__).parent / "programs"
-LIBRARIES = {"compiled": ("-lhiprtc",)}
+LIBRARIES = {"compiled": ("-lhiprtc",), "random": ("-lrocrand",)}
+NAMES = ("launch", "copies", "streams", "graphs", "several", "compiled", "random")
 TARGETS = {"several": "gfx90a,gfx1100"}
 
 pytestmark = pytest.mark.skipif(
@@ -27,10 +28,10 @@ def built(tmp_path_factory):
     """Return a function that builds a program."""
     folder = tmp_path_factory.mktemp("programs")
 
-    def build(name):
-        program = folder / name
+    def build(name, *options):
+        program = folder / f"{name}{''.join(options)}"
         if not program.exists():
-            flags = ["-O2", "-g", "--offload-arch=gfx90a", "--offload-arch=gfx1100", *LIBRARIES.get(name, ())]
+            flags = ["-O2", "-g", "--offload-arch=gfx90a", "--offload-arch=gfx1100", *LIBRARIES.get(name, ()), *options]
             subprocess.run([HIPCC, PROGRAMS / f"{name}.hip", "-o", program, *flags], check=True)
         return program
 
@@ -43,10 +44,17 @@ def run(program, *arguments, options=(), target="gfx90a"):
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
-@pytest.mark.parametrize("name", ["launch", "copies", "streams", "graphs", "several", "compiled"])
+@pytest.mark.parametrize("name", NAMES)
 def test_program_gives_the_right_values(built, name, target):
     ran = run(built(name), target=TARGETS.get(name, target))
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
+
+
+@pytest.mark.parametrize("kind", ["hostcall", "buffered"])
+def test_kernels_print_and_allocate(built, kind):
+    ran = run(built("printing", f"-mprintf-kind={kind}"), *(("allocate",) if kind == "hostcall" else ()))
+    printed = ["thread 5 of hello: 1.50 low", "thread 37 of hello: 1.50 high", "done"]
+    assert (ran.returncode, ran.stdout.splitlines(), ran.stderr) == (0, printed, "")
 
 
 def test_program_runs_unchecked(built):

@@ -8,6 +8,7 @@
 
 #define ZONE 256  // inaccessible bytes around each allocation
 #define PAGE 4096ull
+#define LARGE (2ull << 20)
 
 static uint8_t *state;
 static int data_file = -1, state_file = -1;
@@ -113,7 +114,9 @@ static uint8_t fresh(void) {
 API hsa_status_t hsa_amd_memory_pool_allocate(hsa_pool_t pool, size_t size, uint32_t flags, void **out) {
     if (!out || !size) return INVALID_ARGUMENT;
     const int agent = (int)(pool.handle / 8) - 1;
-    struct Block *block = memory_allocate(agent, size, agent ? ZONE : PAGE, agent ? fresh() : WRITTEN, agent ? "device" : "host");
+    // The heap of kernels relies on the alignment of large blocks.
+    const uint64_t alignment = !agent ? PAGE : size < LARGE ? ZONE : LARGE;
+    struct Block *block = memory_allocate(agent, size, alignment, agent ? fresh() : WRITTEN, agent ? "device" : "host");
     if (!block) return OUT_OF_RESOURCES;
     *out = (void *)block->address;
     return SUCCESS;
