@@ -98,11 +98,12 @@ def page_content(shown: PageInput) -> dict[str, Any]:
 def packed(values: Iterable[object]) -> object:
     """Pack a column for ``unpacked`` in js/model.js."""
     column = list(values)
-    if column and all(each == column[0] and type(each) is type(column[0]) for each in column):
+    kinds = set(map(type, column))
+    if len(kinds) == 1 and column.count(column[0]) == len(column):
         return {"all": column[0]}
-    if column and all(isinstance(each, str) for each in column):
+    if kinds and all(issubclass(kind, str) for kind in kinds):
         texts = {text: i for i, text in enumerate(dict.fromkeys(column))}
-        return {"texts": list(texts), "at": [texts[each] for each in column]}
+        return {"texts": list(texts), "at": list(map(texts.__getitem__, column))}
     return column
 
 
@@ -173,10 +174,11 @@ def _cases(records: Iterable[CaseRecord], rows: Places, columns: Places) -> dict
     found = [(row, column, each) for row, column, each in places if row is not None and column is not None]
     texts = {text: i for i, text in enumerate(dict.fromkeys(each.case for *_, each in found))}
     found.sort(key=lambda place: (place[0], texts[place[2].case], place[1]))
+    sorted_records = [each for *_, each in found]
     packed_columns = {
         "row": packed(row for row, *_ in found),
         "column": packed(column for _, column, _ in found),
-        **{name: packed(value(each) for *_, each in found) for name, value in _CASE.items()},
+        **{name: packed(map(value, sorted_records)) for name, value in _CASE.items()},
     }
     return {"length": len(found), "columns": packed_columns}
 

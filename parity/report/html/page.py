@@ -26,6 +26,8 @@ _UNJUDGED = {CellState.NOT_JUDGED.key, CellState.COULD_NOT_RUN.key}
 LIBRARIES = HERE / "vendor"
 """Compressed third-party libraries. ``vendor.csv`` lists them, and ``nox -s vendor`` downloads them."""
 VENDORED = LIBRARIES / "vendor.csv"
+_LEVEL = 7
+"""Level of the compression. Level 9 saves 0.3 % more and takes twice as long."""
 
 PROGRAM = (
     *("dom.js", "model.js", "address.js", "matrix.js", "plots.js", "failures.js", "cell.js", "tables.js", "history.js"),
@@ -51,7 +53,7 @@ def render_page(content: Mapping[str, Any], title: str) -> str:
         styles="".join(f"<style>\n{text}\n</style>\n" for text in (*styles, style)),
         program=program,
         scripts="".join(_data("data-library", Path(name).stem, (LIBRARIES / name).read_bytes()) for name in scripts),
-        data=_data("id", "data", gzip.compress(json_text({**content, "licences": _licences()}), 9, mtime=0)),
+        data=_data("id", "data", gzip.compress(json_text({**content, "licences": _licences()}), _LEVEL, mtime=0)),
     )
 
 
