@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from parity.emulator.image import Image
 from parity.emulator.language import Language
 from parity.emulator.memory import Allocation, DeviceMemory
@@ -26,6 +24,7 @@ class VariableMemory:
     def __init__(self, memory: DeviceMemory, language: Language, start: int, end: int) -> None:
         self._memory, self._language, self._next, self._end = memory, language, start, end
         self._images: dict[tuple[str, int], tuple[Image, int]] = {}
+        self._writable: dict[tuple[str, int], tuple[Allocation, ...]] = {}
 
     def place(self, code: CodeObject) -> tuple[Image, int]:
         """Return the data of a code object and its address; places it on the first call."""
@@ -61,13 +60,18 @@ class VariableMemory:
         symbol = variables[name]
         return Allocation(f"variable {name}", address + image.symbols[symbol], image.sizes[symbol])
 
-    def writable(self, code: CodeObject) -> Iterator[Allocation]:
-        """Yield the memory of each variable that kernels may write, named by its symbol."""
-        image, address = self.place(code)
-        if 1 in image.writable:
-            for name, at in image.symbols.items():
-                if image.sizes.get(name) and image.writable[at]:
-                    yield Allocation(name, address + at, image.sizes[name])
+    def writable(self, code: CodeObject) -> tuple[Allocation, ...]:
+        """Return the memory of each variable that kernels may write, named by its symbol."""
+        key = code.digest, code.copy
+        if key not in self._writable:
+            image, address = self.place(code)
+            symbols = image.symbols.items() if 1 in image.writable else ()
+            self._writable[key] = tuple(
+                Allocation(name, address + at, image.sizes[name])
+                for name, at in symbols
+                if image.sizes.get(name) and image.writable[at]
+            )
+        return self._writable[key]
 
     def nearest(self, address: int, beginning: int) -> Allocation | None:
         """Return the variable that contains an address, or that ends before it.

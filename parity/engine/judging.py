@@ -378,6 +378,8 @@ def _compare(call: Call, expected: Mapping[str, Expected], got: Mapping[str, Arr
         if not verdict.passed:
             return _name_output(name, call, verdict)
     passed = verdicts.values()
+    if len(passed) == 1:
+        return next(iter(passed))
     return replace(
         max(passed, key=lambda verdict: verdict.budget),
         divergences=tuple(dict.fromkeys(name for verdict in passed for name in verdict.divergences)),

@@ -154,9 +154,11 @@ class Worker:
             if each.verdict.passed and not call.sample:
                 sensitivity = progress.sensitivity[column]
                 sensitivity.add(each, call, column.vendor)
-                each = replace(each, verdict=replace(each.verdict, vacuous=sensitivity.vacuous))
+                if sensitivity.vacuous != each.verdict.vacuous:
+                    each = replace(each, verdict=replace(each.verdict, vacuous=sensitivity.vacuous))
             record = self._mark(make_record(entry, column, each, title, against.get(column)))
-            record = replace(record, upgrade=upgrade.get(column))
+            if column in upgrade:
+                record = replace(record, upgrade=upgrade[column])
             # After a lost device, each attempt would take seconds.
             if task.shrink and record.failed and column.live and not each.lost and not (call.sample or call.observed):
                 record = self._with_minimal(entry, task, column, record, each, progress.minimal)

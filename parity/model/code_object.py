@@ -324,12 +324,13 @@ def first_difference(kernel: Kernel, given: Sequence[tuple[int, bool | None]]) -
     for i, (size, pointer) in enumerate(given):
         if i >= len(kernel.args):
             return f"kernel {kernel.name!r} takes {len(kernel.args)} arguments, not {len(given)}"
-        argument = kernel.args[i]
-        what = f"argument {i} {argument.name!r} at byte {argument.offset} of kernel {kernel.name!r}"
+        argument, problem = kernel.args[i], ""
         if size != argument.size:
-            return f"{what} has {argument.size} bytes, not {size}"
-        if pointer is not None and argument.kind and pointer != (argument.kind != "by_value"):
-            return f"{what} is {'passed by value, not a pointer' if pointer else 'a pointer, not passed by value'}"
+            problem = f"has {argument.size} bytes, not {size}"
+        elif pointer is not None and argument.kind and pointer != (argument.kind != "by_value"):
+            problem = f"is {'passed by value, not a pointer' if pointer else 'a pointer, not passed by value'}"
+        if problem:
+            return f"argument {i} {argument.name!r} at byte {argument.offset} of kernel {kernel.name!r} {problem}"
     if len(given) < len(kernel.args):
         argument = kernel.args[len(given)]
         return (
