@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.build.incremental import Stage, recompiled, stage
+from parity.cases.builtin import sparse_rows
 from parity.cases.strategies import structure
 from parity.compare.verdict import Status
 from parity.compilers.errors import CompileError
@@ -263,13 +264,14 @@ def _output_digest(checked: CheckedCase) -> str:
 
 
 def _longer_search(ready: _KernelState, count: int) -> tuple[_LoweredCase, ...]:
-    """Return the cases of a longer search, without the usual cases."""
+    """Return the cases of a longer search, and large cases of their rows, without the usual cases."""
     if count not in ready.more:
         state = worker.current()
         seed = state.plan.entry_seed(ready.entry) ^ SEARCH
         drawn = sample(ready.entry.op.cases(ready.entry.dtypes, launches=state.plan.launches), seed, count, structure)
+        large = sparse_rows(ready.entry.op, drawn, long=True) if state.plan.launches == "any" else ()
         known = {concrete.text for concrete in ready.cases}
-        texts = [text for text in map(str, drawn) if text not in known]
+        texts = [text for text in map(str, (*drawn, *large)) if text not in known]
         ready.more[count] = tuple(_lower_cases(ready.entry, texts))
     return ready.more[count]
 
