@@ -56,7 +56,10 @@ def records(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("name", "titles"),
-    [("gaps", {"rows with gaps"}), ("ends", {"rows of one extreme value each", "only the lowest value"})],
+    [
+        ("gaps", {"rows with gaps", "more than 2^33 elements, of which a sample is computed"}),
+        ("ends", {"rows of one extreme value each", "only the lowest value"}),
+    ],
 )
 def test_edge_case_catches_fault_that_other_cases_miss(records, name, titles):
     right, wrong = ([r for r in records if r.kernel == f"{name}_{which}"] for which in ("right", "wrong"))

@@ -18,10 +18,11 @@ from parity.data.layouts import in_rows
 from parity.errors import UsageError
 from parity.model.case import Case
 from parity.model.dtypes import DType, resolve_dtype
+from parity.model.launch import Scalar
 from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration, NamedCase
-from parity.ops.lowering import MOST_SPARSE, case_rows, has_independent_rows, is_pointwise, lower
+from parity.ops.lowering import MOST_SPARSE, Call, case_rows, has_independent_rows, is_pointwise, lower
 from parity.ops.row_sampling import row_axes, with_rows
 from parity.platform.files import read_rows
 from parity.triton_kernels.kernel import parameter_values
@@ -185,12 +186,19 @@ def _with_sparse_rows(op: Declaration, sized: Sequence[tuple[int, Case]], multip
             try:
                 case = _with_usual_data(op, with_rows(base, axes, count, strides))
                 case = parse_case(op, f"{str(case)[:-1]} {launch})")
-                lower(op, case)
+                if not _takes_large_numbers(lower(op, case)):
+                    return None
                 if has_independent_rows(op, with_rows(case, axes, FEW_ROWS)):
                     return case
             except UsageError:  # a condition, strides that the kernel does not accept, or a number that is too large
                 continue
     return None
+
+
+def _takes_large_numbers(call: Call) -> bool:
+    """Return whether a launch passes an integer of 64 bits. Kernels without one usually index with 32 bits."""
+    numbers = (each for launch in call.launch.sequence for each in launch.args if isinstance(each, Scalar))
+    return "info" in call.buffers or any(each.dtype.name in ("i64", "u64") for each in numbers)
 
 
 def _spread_rows(

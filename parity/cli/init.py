@@ -56,7 +56,7 @@ CI_EXTRAS = "emulated,nvcc"
 IGNORED = ("parity-out/", "__pycache__/")
 """Names that git ignores in a project."""
 NOTHING_DECLARED = 3
-"""The exit code if there are kernels and none is declared."""
+"""The exit code if there are sources and no kernel is declared."""
 _TRY_AFTER = 30
 """Seconds after which new declarations are tried."""
 NEXT = (

@@ -226,6 +226,9 @@ cuda = SimpleNamespace(
 )
 def test_workers_spread_evenly_over_visible_gpus_of_target(suite, monkeypatch, tmp_path, visible, gpus, workers):
     (tmp_path / "cupy.py").write_text(CUPY)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "cupy", None)  # restores the state after the test
+    del sys.modules["cupy"]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
