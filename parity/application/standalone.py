@@ -107,7 +107,7 @@ def _compiled(side: str, suite: Suite, built: Built) -> Sources:
     """Return the code of a code object without a source, or of a Triton function, and the function's Python file.
 
     Raises:
-        UsageError: There is no file with the code.
+        UsageError: The module has no file with compiled code.
     """
     code = built.code_object
     if code is None or code.binary is None:

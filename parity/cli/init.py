@@ -111,7 +111,7 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
     """
     path = arguments.triton.resolve()
     if not path.exists():
-        raise UsageError(f"there is no {arguments.triton}")
+        raise UsageError(f"{arguments.triton} does not exist")
     root = path.parent if path.is_file() else path
     while (root / "__init__.py").is_file():
         root = root.parent
