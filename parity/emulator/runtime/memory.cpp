@@ -394,6 +394,16 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
     }
   Mask same = mask(bools(before.vector() == x)) & exec; // lanes that store the value that memory already holds: their order does not matter
   c->changes += same != exec;
+  // Lanes may store different values at one place, as Triton's do after sums in different orders, and any may be the last.
+  // If one of them is there already, for example because another wavefront executed the same instruction, the order of
+  // the wavefronts does not matter either.
+  Mask settled = 0;
+  for (Mask m = same == exec ? 0 : same; m; m &= m - 1) {
+    const u32 i = first(m);
+    if (at[i] < c->lds) continue;
+    const Mask here = mask(bools(at.vector() == all(at[i]))) & exec;
+    settled |= here, m &= ~here | (m & -m);
+  }
   if (may_overlap(c, at, exec, sizeof(T))) {
     same = 0;
     for (Mask m = exec; m; m &= m - 1) {
@@ -402,18 +412,8 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
       if (peek<T>(to) == value[i]) same |= m & -m;
       poke(to, value[i]);
     }
-  } else if (same && same != exec) {
-    // Lanes may store different values at one place, as Triton's do after sums in different orders, and any may be the last.
-    // If one of them is there already, for example because another wavefront executed the same instruction, the order of
-    // the wavefronts does not matter either.
-    for (Mask m = same; m; m &= m - 1) {
-      const u32 i = first(m);
-      if (at[i] < c->lds) continue;
-      const Mask here = mask(bools(at.vector() == all(at[i]))) & exec;
-      same |= here, m &= ~here | (m & -m);
-    }
   }
-  if (trace_stores(c, exec, at, sizeof(T), instruction, same)) return 1;
+  if (trace_stores(c, exec, at, sizeof(T), instruction, same, settled)) return 1;
   auto put = [&](u32 i) {
     poke(c->data + each[i], value[i]);
     if (!written) poke(c->shadow + each[i], (T)(3 * EACH_BYTE));

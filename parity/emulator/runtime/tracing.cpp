@@ -154,7 +154,7 @@ INLINE V<u64> of_lane_before(V<u64> x) { // the value of the preceding lane; lan
   return __builtin_shufflevector(x, x, 0, EIGHT(0), EIGHT(8), EIGHT(16), 24, 25, 26, 27, 28, 29, 30);
 #endif
 }
-template <bool WRITES> static inline u32 trace(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
+template <bool WRITES> static inline u32 trace(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same, Mask settled = 0) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
   // Reading the arguments or the launch size (a vector load in code of older compilers) does not count as work.
@@ -185,13 +185,13 @@ template <bool WRITES> static inline u32 trace(Context *c, Mask exec, Mask lanes
       if (WRITES) g->scratched = 1;
       continue;
     }
-    if (trace_one(c, at[i], bytes, i, instruction, WRITES, false, same >> i & 1)) return 1;
+    if (trace_one(c, at[i], bytes, i, instruction, WRITES, false, (same | settled) >> i & 1)) return 1;
   }
   return 0;
 }
 u32 trace_loads(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction) {
   return trace<false>(c, exec, lanes, at, bytes, instruction, 0);
 }
-u32 trace_stores(Context *c, Mask exec, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
-  return trace<true>(c, exec, exec, at, bytes, instruction, same);
+u32 trace_stores(Context *c, Mask exec, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same, Mask settled) {
+  return trace<true>(c, exec, exec, at, bytes, instruction, same, settled);
 }

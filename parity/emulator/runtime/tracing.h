@@ -19,8 +19,8 @@ constexpr u32 CELLS[] = {32, 4, 1}; // bytes of a cell, by level
 
 // Record an access of several lanes; return 1 if it raises a fault. Of the lanes `exec`, only `lanes` are recorded: one is
 // enough if all access the same place, and none is needed for memory that no kernel may write. `same` are the lanes that
-// store the value that memory already holds.
+// store the value that memory already holds, `settled` those whose place holds the value of one of them.
 RUNTIME u32 trace_loads(Context *, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction);
-RUNTIME u32 trace_stores(Context *, Mask exec, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same);
+RUNTIME u32 trace_stores(Context *, Mask exec, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same, Mask settled = 0);
 RUNTIME u32 trace_scalar_load(Context *, u64 at, u32 bytes, u32 instruction);
 RUNTIME u32 trace_atomic(Context *, u64 at, u32 bytes, u64 changed, u32 lane, u32 instruction, bool compares);

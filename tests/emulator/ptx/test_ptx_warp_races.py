@@ -264,14 +264,18 @@ LOOP:
     launched(body.format(rounds=unseen, barrier=""), cache, budget=10 * unseen)
 
 
-@pytest.mark.parametrize(("mask", "races"), [(31, False), (63, True)], ids=["same values", "other values"])
-def test_warps_that_store_same_values_of_lanes_at_one_place_do_not_race(cache, mask, races):
+_STORED = "and.b32 %r6, %t, 31; st.shared.u32 [%r1], %r6; bar.sync 0; ld.shared.u32 %r7, [%r1]; bar.sync 0;"
+
+
+@pytest.mark.parametrize("before", ["", _STORED], ids=["at first", "later"])
+@pytest.mark.parametrize(("mask", "races"), [(31, False), (255, True)], ids=["same values", "other values"])
+def test_warps_that_store_same_values_of_lanes_at_one_place_do_not_race(cache, mask, races, before):
     """Any lane's value may remain. The order of the warps only matters if they store other values."""
-    body = f"and.b32 %r6, %t, {mask}; st.shared.u32 [%r1], %r6;"
-    arrays = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
+    body = f"{before} and.b32 %r6, %t, {mask}; st.shared.u32 [%r1], %r6;"
+    arrays = np.arange(256, dtype=np.uint32), np.zeros(256, np.uint32)
     if not races:
-        launched(body, cache, *arrays, block=64)
+        launched(body, cache, *arrays, block=256)
         return
     with pytest.raises(DataRace) as caught:
-        launched(body, cache, *arrays, block=64)
+        launched(body, cache, *arrays, block=256)
     assert caught.value.kind == "data race"
