@@ -2,9 +2,9 @@
 
     python -m benchmarks.stubs [LIBRARY...] [--target gfx1100]
 
-``libraries.csv`` says where real libraries are looked for. A library that is not found, or does not compile for the
-device, is named and left out; it is an error if none is compared. The kernels run on the emulator. Their inputs are
-small integers, so that every order of additions gives the same result.
+``libraries.csv`` says where real libraries are looked for, unless ``$PARITY_ROCM`` names a ROCm. A library that is not
+found, or does not compile for the device, is named and left out; it is an error if none is compared. The kernels run on
+the emulator. Their inputs are small integers, so that every order of additions gives the same result.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import numpy as np
 
 from parity.build.modules import build
 from parity.build.result import Built
+from parity.compilers.targets import target
+from parity.compilers.toolchain import chosen
 from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.kernarg import pack
 from parity.model.code_object import CodeObject
@@ -48,11 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("libraries", nargs="*", metavar="LIBRARY", help=f"default: all of {', '.join(SAMPLES)}")
     parser.add_argument("--target", default="gfx1100")
     options = parser.parse_args(arguments)
+    rocm = chosen(target(options.target)).libraries
     compared = wrong = 0
     for library in libraries():
         if library.name not in (options.libraries or SAMPLES):
             continue
-        if not (path := library.search_path()):
+        if not (path := library.search_path(rocm)):
             print(f"{library.name}: not found in {library.place}; not compared", flush=True)
             continue
         try:

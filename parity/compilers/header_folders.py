@@ -39,12 +39,12 @@ def headers_of(path: Path, *, install: bool = False) -> HipHeaders:
         NotAvailable: clang's wrappers cannot be downloaded.
     """
     if path.is_dir():
-        return _kept(_hip_folder(path), path, install)
+        return _kept(include_folder(path), path, install)
     if not path.is_file():
         raise UsageError(f"{path} does not exist; name a folder with HIP headers, or a .deb such as libamdhip64-dev")
     with tempfile.TemporaryDirectory(prefix="parity-deb-") as scratch:
         _unpack(path, Path(scratch))
-        return _kept(_hip_folder(Path(scratch), path), path, install)
+        return _kept(include_folder(Path(scratch), path), path, install)
 
 
 def installed_headers() -> HipHeaders | None:
@@ -62,7 +62,12 @@ def remove_installed() -> tuple[HipHeaders, ...]:
     return tuple(found)
 
 
-def _hip_folder(root: Path, named: Path | None = None) -> Path:
+def include_folder(root: Path, named: Path | None = None) -> Path:
+    """Return the folder with ``hip/`` below a root; ``named`` is the path that an error mentions.
+
+    Raises:
+        UsageError: the root has no HIP headers.
+    """
     places = [*(root / each for each in _FOLDERS), *sorted(root.glob(_VERSIONED), reverse=True)]
     for place in places:
         if (place / "hip" / "hip_version.h").is_file():

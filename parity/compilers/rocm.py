@@ -106,6 +106,11 @@ class InstalledRocm:
         return self.root / "include"
 
     @property
+    def libraries(self) -> Path:
+        """The folder of the header libraries."""
+        return self.include
+
+    @property
     def folders(self) -> tuple[Path, ...]:
         """The folders whose headers the fingerprint covers."""
         return (self.root,)

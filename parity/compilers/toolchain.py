@@ -13,7 +13,7 @@ from typing import Protocol
 from parity.compilers import clang_version, rocm, zig
 from parity.compilers.clang_flags import HIP_FLAGS, header_options, host_library
 from parity.compilers.device_library import link_options
-from parity.compilers.header_folders import headers_at, installed_headers
+from parity.compilers.header_folders import headers_at, include_folder, installed_headers
 from parity.compilers.headers import HipHeaders, available_headers
 from parity.compilers.precompiled_headers import include_options
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS, VERSION_MARK, Target
@@ -42,6 +42,10 @@ class Toolchain(Protocol):
         """The folder of AMD's headers."""
 
     @property
+    def libraries(self) -> Path | None:
+        """The folder to search for header libraries such as hipCUB; None if it is an installed ROCm's."""
+
+    @property
     def is_installed(self) -> bool:
         """True for an installed ROCm, which also finds its own libraries."""
 
@@ -67,6 +71,7 @@ class Wheels:
     """The clang of the ``ziglang`` wheel with AMD's headers, or with parity's own without them."""
 
     headers: HipHeaders | None
+    libraries: Path | None = None
 
     is_installed = False
 
@@ -171,8 +176,10 @@ def _versions(paths: tuple[str, ...]) -> Mapping[str, Toolchain]:
 def _toolchain_at(path: str) -> Toolchain:
     """Return the ROCm at a path if its compiler runs here, or else the wheels' compiler with the headers there."""
     if path == rocm.WHEELS:
-        return Wheels(available_headers())
+        headers = available_headers()
+        return Wheels(headers, headers.folder if headers else None)
     for root in (Path(path), Path(path, "usr"), Path(path, "opt", "rocm")):
         if (found := rocm.at(root)) and found.supports(TARGETS[DEFAULT_TARGETS[0]]):
             return found
-    return Wheels(headers_at(path))
+    headers, folder = headers_at(path), Path(path)
+    return Wheels(headers, include_folder(folder) if folder.is_dir() else headers.folder)

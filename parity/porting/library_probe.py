@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from parity.compilers.clang import Clang
@@ -20,22 +21,22 @@ from parity.porting.stubs import Library, library_stamp
 _RESULT = "error.json"
 
 
-def library_error(library: Library, clang: Clang) -> str:
-    """Return the first error in a library's main header; empty if the header compiles."""
-    key = digest("probe", clang.toolchain.fingerprint(clang.target), *library_stamp(library))
+def library_error(library: Library, path: Sequence[Path], clang: Clang) -> str:
+    """Return the first error in the main header of a library in its search path; empty if the header compiles."""
+    key = digest("probe", clang.toolchain.fingerprint(clang.target), *library_stamp(library, path))
 
     def fill(folder: Path) -> None:
-        (folder / _RESULT).write_text(json.dumps(_compiled(library, clang)), encoding="utf-8")
+        (folder / _RESULT).write_text(json.dumps(_compiled(library, path, clang)), encoding="utf-8")
 
     folder, _ = Cache(default_root() / "probes").get(key, fill)
     return str(json.loads((folder / _RESULT).read_text(encoding="utf-8")))
 
 
-def _compiled(library: Library, clang: Clang) -> str:
+def _compiled(library: Library, path: Sequence[Path], clang: Clang) -> str:
     with tempfile.TemporaryDirectory(prefix="parity-probe-") as name:
         source = Path(name, "probe.hip")
         source.write_text(f"#include <{library.header}>\n", encoding="utf-8")
-        folders = library.link_into(Path(name, "library").resolve())
+        folders = library.link_into(Path(name, "library").resolve(), path)
         after = tuple(part for folder in folders for part in (STUBS_AFTER, str(folder)))
         forced = (HIP_RUNTIME, *((library.first,) if library.first else ()))
         try:

@@ -122,8 +122,8 @@ class _HipStaging:
     def _broken_libraries(self, host: HostCode) -> Iterator[Finding]:
         """Yield the real libraries whose main header does not compile on its own."""
         source = self._source
-        for library in choose(self._foreign_headers(), [each.name for each in host.stubbed]).real:
-            if error := library_error(library, self._clang):
+        for library, path in self._choice(host).real.items():
+            if error := library_error(library, path, self._clang):
                 reason = f"its headers do not compile for {self._clang.target}: {error}"
                 yield Finding(library.name, source.name(source.path), 1, 1, reason)
 
@@ -168,7 +168,7 @@ class _HipStaging:
             staged_files.write(self._place(path), head + self._staged_text(path, each.text, host))
         for header in host.empty_headers:
             staged_files.write(folder / staged_files.EMPTY / header, "")
-        choice = choose(self._foreign_headers(), [each.name for each in host.stubbed])
+        choice = self._choice(host)
         broken = {each.name for each in host.stubbed}
         first = {name for name, stub in choice.stubs.items() if stub == HOST_LIBRARIES or library_of(stub) in broken}
         for header, stub in choice.stubs.items():
@@ -180,7 +180,10 @@ class _HipStaging:
         if lines:
             staged_files.write(folder / _IMPLIED, "\n".join((*lines, "")))
         libraries = (folder / _LIBRARIES).resolve()
-        real = {library.name: library.link_into(libraries / str(i)) for i, library in enumerate(choice.real)}
+        real = {
+            library.name: library.link_into(libraries / str(place), path)
+            for place, (library, path) in enumerate(choice.real.items())
+        }
         after = (*itertools.chain(*real.values()), *(((folder / _STUBS).resolve(),) if choice.stubs else ()))
         standard, others = staged_files.repair_headers(host, stubs=bool(choice.stubs))
         unit = Unit(
@@ -214,6 +217,11 @@ class _HipStaging:
         if self._clang.toolchain.is_installed and not self._source.ported:
             text = with_plain_coordinates(text)
         return with_plain_bases(text) if PLAIN in self._source.options.forced else text
+
+    def _choice(self, host: HostCode) -> Choice:
+        """Return the real libraries and stubs to use."""
+        stubbed = [each.name for each in host.stubbed]
+        return choose(self._foreign_headers(), stubbed, self._clang.toolchain.libraries)
 
     def _foreign_headers(self) -> Iterator[str]:
         """Yield the headers that the source includes and no folder of the project has."""

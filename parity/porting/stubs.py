@@ -5,9 +5,10 @@ Only ``choose`` makes this decision. Two tables are its rules:
 * ``stubs.csv`` maps header names to a library, and to the stub in ``include/stubs`` that replaces its header.
 * ``libraries.csv`` has a row for each library: where to search for its real headers, and when to use the stub.
 
-The project's own include folders take precedence over both. An installed ROCm that compiles (``--toolchain rocm``)
-finds its own headers before the stubs, but after the stubs of libraries that only host code calls. On the CUDA side,
-the headers that nvcc finds take precedence, and ``cuda_stub`` names the stubs of other headers.
+The project's own include folders take precedence over both. With ``--rocm PATH``, AMD's libraries come from that path
+only. An installed ROCm that compiles (``--toolchain rocm``) finds its own headers before the stubs, but after the stubs
+of libraries that only host code calls. On the CUDA side, the headers that nvcc finds take precedence, and ``cuda_stub``
+names the stubs of other headers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import importlib.util
 import os
 import re
 import sysconfig
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -104,20 +105,22 @@ class Library:
     nvcc: bool
     stub_used: str
 
-    def search_path(self) -> tuple[Path, ...]:
-        """Return the folders to search for the real headers; empty if the library is not installed."""
+    def search_path(self, rocm: Path | None = None) -> tuple[Path, ...]:
+        """Return the folders to search for the real headers; empty if the library is not installed.
+
+        AMD's libraries are searched in the folder ``rocm``, or without it in an installed ROCm.
+        """
         wanted = (self.header, *self.folders)
-        paths = _search_paths(self.place) if self.place else ()
+        paths = _search_paths(self.place, rocm) if self.place else ()
         return next((path for path in paths if all(_find(name, path) for name in wanted)), ())
 
-    def link_into(self, folder: Path) -> tuple[Path, ...]:
-        """Return folders of links below ``folder`` that contain the real headers and nothing else."""
-        path = self.search_path()
+    def link_into(self, folder: Path, path: Sequence[Path]) -> tuple[Path, ...]:
+        """Return folders of links below ``folder`` that contain the real headers of a search path, and nothing else."""
         for name in self.folders:
             folder.mkdir(parents=True, exist_ok=True)
             if (found := _find(name, path)) and not (folder / name).is_symlink():
                 (folder / name).symlink_to(found.resolve(), target_is_directory=True)
-        return (folder,) if self.folders else path
+        return (folder,) if self.folders else tuple(path)
 
 
 @dataclass(frozen=True)
@@ -140,18 +143,18 @@ class Choice:
     flags: tuple[str, ...] = ()
 
 
-def choose(headers: Iterable[str], stubbed: Collection[str] = ()) -> Choice:
+def choose(headers: Iterable[str], stubbed: Collection[str] = (), rocm: Path | None = None) -> Choice:
     """Choose the real library or the stub for each of these headers that the tables have.
 
     The real library is used if it is found and has all headers that the source includes of it. ``stubbed`` are
-    libraries whose real headers do not compile for the device.
+    libraries whose real headers do not compile for the device. ``rocm`` is as in ``Library.search_path``.
     """
     known = {header: stub for header in headers if (stub := stub_for(header))}
     real: dict[Library, tuple[Path, ...]] = {}
     flags: list[str] = []
     for name in dict.fromkeys(stub.library for stub in known.values()):
         library = _libraries()[name]
-        path = () if name in stubbed or os.environ.get(POLICY) == "always" else library.search_path()
+        path = () if name in stubbed or os.environ.get(POLICY) == "always" else library.search_path(rocm)
         own = [header for header, stub in known.items() if stub.library == name]
         if path and all(_find(header, path) for header in own):
             real[library] = path
@@ -160,17 +163,17 @@ def choose(headers: Iterable[str], stubbed: Collection[str] = ()) -> Choice:
     return Choice(stubs, real, tuple(flags))
 
 
-def real_libraries(headers: Iterable[str]) -> Iterator[str]:
+def real_libraries(headers: Iterable[str], rocm: Path | None = None) -> Iterator[str]:
     """Generate a cache key for the real libraries that sources which include these headers may be built with."""
     mapped = header_rules()
     headers = tuple(headers)
-    for library in choose((*headers, *(mapped[name].hip for name in headers if name in mapped))).real:
-        yield from ("library", *library_stamp(library))
+    named = (*headers, *(mapped[name].hip for name in headers if name in mapped))
+    for library, path in choose(named, rocm=rocm).real.items():
+        yield from ("library", *library_stamp(library, path))
 
 
-def library_stamp(library: Library) -> Iterator[str]:
-    """Generate a cache key for the real headers of a library."""
-    path = library.search_path()
+def library_stamp(library: Library, path: Sequence[Path]) -> Iterator[str]:
+    """Generate a cache key for the real headers of a library in its search path."""
     yield from (library.name, *map(str, path))
     found = (_find(name, path) for name in (library.header, *library.folders))
     yield from (str(each.stat().st_mtime_ns) for each in found if each)
@@ -224,9 +227,11 @@ def library_of(stub: str) -> str:
     return next((row.library for row in _stubs() if name.startswith(row.header.removesuffix(".h"))), "")
 
 
-def _search_paths(place: str) -> Iterator[tuple[Path, ...]]:
+def _search_paths(place: str, rocm: Path | None) -> Iterator[tuple[Path, ...]]:
     """Generate the search paths that a place of ``libraries.csv`` stands for, the preferred one first."""
-    if place == "rocm":
+    if place == "rocm" and rocm:
+        yield (rocm,)
+    elif place == "rocm":
         yield from ((Path(root, "include"),) for root in (os.environ.get("ROCM_PATH"), "/opt/rocm", "/usr") if root)
     elif place == "torch":
         spec = importlib.util.find_spec("torch")

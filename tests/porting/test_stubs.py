@@ -8,6 +8,8 @@ from parity.build.modules import build
 from parity.build.settings import BuildCallbacks
 from parity.compilers import clang_flags, toolchain
 from parity.compilers.clang import Clang
+from parity.compilers.headers import available_headers
+from parity.compilers.toolchain import ROCM
 from parity.platform.files import read_table
 from parity.porting.stubs import LIBRARIES, POLICY, TABLE, choose, libraries, library_of, stub_for
 
@@ -73,6 +75,23 @@ def test_build_with_real_headers_reports_them(rocm, wheels, tmp_path, cache):
     one = built(tmp_path, KERNEL, cache)
     assert (one.error, one.translation.stubs, one.translation.stubbed) == (None, (), ())
     assert one.translation.libraries == (f"rocWMMA ({rocm.parents[1]})",)
+
+
+@pytest.mark.parametrize("has", [True, False], ids=["of the named root", "not in the named root"])
+def test_build_with_named_rocm_uses_only_its_libraries(has, rocm, wheels, tmp_path, cache, monkeypatch):
+    """Libraries of another version of ROCm than the headers' are not used."""
+    root, headers = tmp_path / "root", available_headers()
+    if headers is None:
+        pytest.skip("needs AMD's headers")
+    (root / "include").mkdir(parents=True)
+    (root / "include" / "hip").symlink_to(headers.folder / "hip")
+    if has:
+        (root / "include" / "rocwmma").mkdir()
+        (root / "include" / "rocwmma" / "rocwmma.hpp").write_text("#pragma once\n#define ANSWER 5.0f\n")
+    monkeypatch.setenv(ROCM, str(root))
+    one = built(tmp_path, KERNEL if has else KERNEL.replace("ANSWER", "1.0f"), cache)
+    assert one.error is None and one.translation.stubs == (() if has else ("rocwmma/rocwmma.hpp",))
+    assert one.translation.libraries == ((f"rocWMMA ({root / 'include'})",) if has else ())
 
 
 def test_build_with_changed_real_headers_recompiles(rocm, wheels, tmp_path, cache):
