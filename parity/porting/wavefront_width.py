@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
@@ -26,7 +26,9 @@ WIDTH_ARGUMENT = {
 }
 """The position of the number of lanes among the template arguments of CUB's warp primitives."""
 
-_PRIMITIVE = re.compile(rf"\b(?:hip)?cub\s*::\s*(?P<name>{'|'.join(WIDTH_ARGUMENT)})\s*<")
+_CUB = r"(?:[\w\s]*::)*\s*(?:hip)?cub"
+_NAMESPACE = re.compile(rf"\bnamespace\s+(\w+)\s*=\s*{_CUB}\s*;")
+_IMPORT = re.compile(rf"\busing\s+(?:namespace\s+{_CUB}|{_CUB}\s*::\s*(\w+))\s*;")
 _ALIAS = re.compile(r"\busing\s+(\w+)\s*=\s*(?:typename\s+)?\Z|\btypedef\s+(?:typename\s+)?\Z")
 _TYPEDEF_NAME = re.compile(r"\s*(\w+)\s*;")
 _COALESCED = re.compile(r"\bcoalesced_threads(?=\s*\()")
@@ -49,13 +51,29 @@ def for_64_lanes(files: Mapping[str, str]) -> tuple[Finding, ...]:
     plain = {file: code(text) for file, text in files.items()}
     thirty_two = {"32", "32u", "32U"}.union(*map(_names_of_32, plain.values()))
     own_size = any(map(_OWN_SIZE.search, plain.values()))
+    primitive = _primitive(plain.values())
     found = []
     for file, text in plain.items():
-        if places := _places(text, frozenset(thirty_two), own_size):
+        if places := _places(text, primitive, frozenset(thirty_two), own_size):
             lines, conditionals = Lines(text), Conditionals(files[file], defined_macros(files[file]))
             each = (Finding(name, file, *lines.place(at), advice) for at, name, advice in sorted(places))
             found += [finding for finding in each if not conditionals.region(finding.line).is_left_out]
     return tuple(found)
+
+
+def _primitive(texts: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern of CUB's warp primitives, qualified with a name of CUB's namespace or imported from it."""
+    spaces: set[str] = set()
+    imported: set[str] = set()
+    for text in texts:
+        spaces.update(_NAMESPACE.findall(text))
+        for name in _IMPORT.findall(text):  # without a name, the whole namespace is imported
+            imported.update({name} & set(WIDTH_ARGUMENT) if name else WIDTH_ARGUMENT)
+    names = "|".join(WIDTH_ARGUMENT)
+    places = [rf"\b(?:{'|'.join(('(?:hip)?cub', *sorted(spaces)))})\s*::\s*"]
+    if imported:
+        places.append(rf"(?<![\w:])(?<!struct )(?<!class )(?=(?:{'|'.join(sorted(imported))})\b)")
+    return re.compile(rf"(?:{'|'.join(places)})(?P<name>{names})\s*<")
 
 
 @functools.lru_cache(maxsize=256)
@@ -64,11 +82,13 @@ def _names_of_32(text: str) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=256)  # a source is built in several variants, and most of its headers are the same
-def _places(text: str, thirty_two: frozenset[str], own_size: bool) -> frozenset[tuple[int, str, str]]:
+def _places(
+    text: str, primitive: re.Pattern[str], thirty_two: frozenset[str], own_size: bool
+) -> frozenset[tuple[int, str, str]]:
     """Return positions with the name of the code and advice."""
     coalesced = "has up to 64 threads here, 32 in CUDA"
     found = {(match.start(), "coalesced_threads", coalesced) for match in _COALESCED.finditer(text)}
-    found.update(_primitives(text, thirty_two))
+    found.update(_primitives(text, primitive, thirty_two))
     if not own_size:
         found.update(_lane_storage(text, thirty_two))
         constant = "is 64 here, and HIP 7 and newer do not accept it where a constant is needed; use 32 for a CUDA warp"
@@ -76,9 +96,9 @@ def _places(text: str, thirty_two: frozenset[str], own_size: bool) -> frozenset[
     return frozenset(found)
 
 
-def _primitives(text: str, thirty_two: frozenset[str]) -> Iterator[tuple[int, str, str]]:
+def _primitives(text: str, primitive: re.Pattern[str], thirty_two: frozenset[str]) -> Iterator[tuple[int, str, str]]:
     """Yield CUB's primitives without a number of lanes, and arrays of their storage that are sized for 32."""
-    for match in _PRIMITIVE.finditer(text):
+    for match in primitive.finditer(text):
         name, end = match["name"], _end_of_arguments(text, match.end())
         if _count(text[match.end() : end]) > WIDTH_ARGUMENT[name]:
             continue
@@ -91,8 +111,9 @@ def _primitives(text: str, thirty_two: frozenset[str]) -> Iterator[tuple[int, st
             behind = _TYPEDEF_NAME.match(text, end + 1)
             types += [each for each in (alias[1], behind[1] if behind else "") if each]
         numbers = "|".join(map(re.escape, sorted(thirty_two)))
+        storage = rf"(?:{'|'.join(types)})(?:\s*<[\w\s,:*]*>)?\s*::\s*TempStorage"
         length = rf"[^\];]*(?:/\s*(?:{numbers})\b|>>\s*5\b)[^\];]*"
-        for each in re.finditer(rf"(?:{'|'.join(types)})\s*::\s*TempStorage\s+(\w+)\s*\[{length}\]", text):
+        for each in re.finditer(rf"{storage}\s+(\w+)\s*\[{length}\]", text):
             yield each.start(1), each[1], f"has an element for every 32 threads, and {name} has 64 lanes here"
 
 

@@ -23,6 +23,12 @@ def reported(text):
          [("WarpScan", 1), ("s", 2)]),
         ("__shared__ cub::WarpReduce<int>::TempStorage s[kBlock / 32];", [("WarpReduce", 1), ("s", 1)]),
         ("cub::WarpLoad<int, 4, cub::WARP_LOAD_DIRECT>(s).Load(x, y);", [("WarpLoad", 1)]),
+        ("using cub::WarpReduce;\nusing Sum = WarpReduce<float>;\n__shared__ Sum::TempStorage s[kBlock / 32];",
+         [("WarpReduce", 2), ("s", 3)]),
+        ("using namespace cub;\nWarpScan<int>(s).InclusiveSum(x, y);", [("WarpScan", 2)]),
+        ("namespace c = at::hipcub;\nc::WarpReduce<int>(s).Sum(x);", [("WarpReduce", 2)]),
+        ("template <class T> using Sum = cub::WarpReduce<T>;\n__shared__ Sum<float>::TempStorage s[kBlock / 32];",
+         [("WarpReduce", 1), ("s", 2)]),
         ("auto g = cg::coalesced_threads();", [("coalesced_threads", 1)]),
         ("constexpr int half = warpSize / 2;", [("warpSize", 1)]),
         ("static const int lanes = warpSize;", [("warpSize", 1)]),
@@ -43,6 +49,8 @@ def test_width_of_wavefront_is_reported_with_line(text, names):
         "cub::WarpReduce<Of<int, 4>, LANES>(s).Sum(x);",
         "auto tile = cg::tiled_partition<32>(block);",
         "mine::WarpReduce<float> r; WarpReduce(x);",
+        "using cub::WarpScan; WarpReduce<float> r; mine::WarpScan<float> s;",
+        "using cub::WarpReduce; template <> struct WarpReduce<Mine> {}; WarpReduce<float, 32>(s).Sum(x);",
         "// cub::WarpReduce<float>",
         "#if defined(__CUDACC__) && !defined(__HIPCC__)\ncub::WarpReduce<float>(s);\n#endif",
         "const int lane = threadIdx.x % warpSize; for (int i = warpSize / 2; i > 0; i /= 2) x += y[i / warpSize];",
@@ -77,6 +85,11 @@ def test_reported_primitive_is_wrong_on_64_lanes_only(tmp_path, cache):
         assert (got["wide"] != [32.0] * 4) == wrong
         hazards = [(each.name, each.line) for each in code.built.changes.hazards]
         assert (("WarpReduce", 8) in hazards) == wrong and ("WarpReduce", 9) not in hazards
+
+
+def test_primitive_imported_in_another_file_is_reported():
+    files = {"common.h": "using namespace cub;", "k.cu": "WarpReduce<float>(s).Sum(x);"}
+    assert [(each.file, each.name) for each in for_64_lanes(files)] == [("k.cu", "WarpReduce")]
 
 
 def test_port_is_reported_as_well(tmp_path, cache):
