@@ -61,11 +61,15 @@ class SuitePlugin:
         """
         self.config = config
         self._claimed = ExitStack()
+        self._environment = pytest.MonkeyPatch()
         config.addinivalue_line("markers", "parity: the cases of a kernel, collected by --parity")
         try:
             self._claim_output()
+            _check_choices(config)
+            self._set_environment()  # before the run, whose columns depend on the versions of ROCm
             self.run = _run(config)
         except ParityError as error:
+            self._environment.undo()
             raise pytest.UsageError(f"--parity: {error}") from error
         # The controller of pytest-xdist passes the lock to its workers.
         given = getattr(config, "workerinput", {}).get(LOCK)
@@ -78,14 +82,17 @@ class SuitePlugin:
         self._entries: dict[tuple[str, tuple[str, ...]], Entry] = {}
         self._ran: set[tuple[str, str]] = set()
         self._start = time.perf_counter()
-        self._environment = pytest.MonkeyPatch()
-        if toolchain := config.option.parity_toolchain:
-            self._environment.setenv(VARIABLE, toolchain)
-        if paths := config.option.parity_rocm:
-            self._environment.setenv(ROCM, as_variable(paths))
-        if hipifier := config.option.parity_hipify:
-            self._environment.setenv(HIPIFY, hipifier)
         self._add_folder()
+
+    def _set_environment(self) -> None:
+        """Pass the compilers that the options choose on to everything that compiles."""
+        option = self.config.option
+        if toolchain := option.parity_toolchain:
+            self._environment.setenv(VARIABLE, toolchain)
+        if paths := option.parity_rocm:
+            self._environment.setenv(ROCM, as_variable(paths))
+        if hipifier := option.parity_hipify:
+            self._environment.setenv(HIPIFY, hipifier)
 
     def _claim_output(self) -> None:
         """Lock the output folder, and remove the reports and the record of an earlier run."""
@@ -267,16 +274,24 @@ class SuitePlugin:
             signal.signal(number, handler)
 
 
+def _check_choices(config: pytest.Config) -> None:
+    """Check the options that choose compilers.
+
+    Raises:
+        UsageError: A toolchain or a translator is unknown.
+    """
+    if (asked := config.option.parity_toolchain) not in (None, *TOOLCHAINS):
+        raise UsageError(f"{asked!r} is not a toolchain; known: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
+    chosen_hipifier(config.option.parity_hipify)
+
+
 def _run(config: pytest.Config) -> Run:
     """Return a run of all kernels with the given options.
 
     Raises:
-        UsageError, NotAvailable: The suite, the toolchain or a runner cannot be used.
+        UsageError, NotAvailable: The suite or a runner cannot be used.
     """
     option = config.option
-    if (asked := option.parity_toolchain) not in (None, *TOOLCHAINS):
-        raise UsageError(f"{asked!r} is not a toolchain; known: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
-    chosen_hipifier(option.parity_hipify)
     folders = {
         name: Path(given) if (given := getattr(option, f"parity_{option_name}")) else None
         for name, option_name in FOLDERS.items()

@@ -200,12 +200,22 @@ def test_plugin_toolchain_option_is_used(project, monkeypatch):
     monkeypatch.setenv("ROCM_PATH", str(rocm))
     code, out = project("--parity", "--parity-toolchain", "rocm", "-k", "f32-")
     assert code == 1
-    assert f"hipcc of HIP 0.0.0, {rocm}/bin/hipcc does not know gfx1100" in out
+    assert f"hipcc of HIP 0.0.0, {rocm}/bin/hipcc does not support gfx1100" in out
+
+
+def test_plugin_rocm_option_makes_each_version_a_column(collected, tmp_path):
+    header = tmp_path / "rocm" / "hip" / "hip_version.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("".join(f"#define HIP_VERSION_{part} 9\n" for part in ("MAJOR", "MINOR", "PATCH")))
+    code, out = collected("--collect-only", "-q", "--parity-rocm", f"wheels,{tmp_path / 'rocm'}", "-k", "f32")
+    assert code == 0, out
+    assert "f32-gfx1100@6.2]" in out and "f32-gfx1100@9.9]" in out
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
+        (["--parity-rocm", "nowhere"], "nowhere does not exist; name a folder with HIP headers"),
         (["--parity-runner", "emulate"], "unknown runner 'emulate'.* did you mean emulated"),
         (["--parity-cases", "nowhere"], "the cases folder nowhere does not exist"),
         (["--parity-hipify", "litteral"], "PARITY_HIPIFY=litteral is not a translator: .* did you mean literal"),
