@@ -203,7 +203,7 @@ def _cache() -> Iterator[Fact]:
     most = "no limit" if allowed is None else f"at most {allowed / 2**20:.0f} MiB"
     origin = f"{LIMIT}={os.environ[LIMIT]}" if os.environ.get(LIMIT) else f"{LIMIT} sets another limit"
     yield Fact("cache", "size", f"{held}, {most} ({origin})")
-    sizes = {name: folder_size(root / name) for name in CACHED if (root / name).is_dir()}
+    sizes = {name: size for name in CACHED if (size := folder_size(root / name))}
     for name in sorted(sizes, key=lambda name: -sizes[name]):
         yield Fact("cache", f"size: {name}", f"{sizes[name] / 2**20:.1f} MiB, {CACHED[name]}")
 

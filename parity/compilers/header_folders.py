@@ -7,6 +7,7 @@ The cache keeps a copy of ``hip/`` and ``hsa/`` with clang's wrappers, because t
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 import tarfile
@@ -49,8 +50,9 @@ def headers_of(path: Path, *, install: bool = False) -> HipHeaders:
 
 def installed_headers() -> HipHeaders | None:
     """Return the newest headers that the user installed."""
-    entries = (file.parent for file in (default_root() / "headers").glob(f"*/*/{INSTALLED}"))
-    return max(map(headers_in, entries), key=lambda each: each.numbers, default=None)
+    root = default_root() / "headers"
+    origins = root.glob(f"*/*/{INSTALLED}") if os.access(root, os.R_OK) else ()
+    return max((headers_in(each.parent) for each in origins), key=lambda each: each.numbers, default=None)
 
 
 def remove_installed() -> tuple[HipHeaders, ...]:

@@ -125,8 +125,8 @@ def clang_wrappers() -> Path | None:
 
 def cached_headers() -> HipHeaders | None:
     """Return AMD's headers if they are in the cache, without downloading them."""
-    folder = Cache(default_root() / "headers").folder(_key(WHEELS))
-    return headers_in(folder) if folder.is_dir() else None
+    folder = Cache(default_root() / "headers").existing(_key(WHEELS))
+    return headers_in(folder) if folder else None
 
 
 @functools.cache
@@ -137,8 +137,7 @@ def optional_files(wheel: Wheel) -> Path | None:
 
 def cached_files(wheel: Wheel) -> Path | None:
     """Return the folder of a wheel's files if it is in the cache, without downloading them."""
-    folder = Cache(default_root() / "headers").folder(_key((wheel,)))
-    return folder if folder.is_dir() else None
+    return Cache(default_root() / "headers").existing(_key((wheel,)))
 
 
 def can_download(wheel: Wheel) -> bool:

@@ -71,6 +71,11 @@ class Cache:
         """Return the path of an entry, whether it exists or not."""
         return self.root / key[:2] / key[2:]
 
+    def existing(self, key: str) -> Path | None:
+        """Return the folder of an entry, without verifying it. Return None if it does not exist or is unreadable."""
+        folder = self.folder(key)
+        return folder if os.access(folder, os.R_OK) else None
+
     def get(self, key: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
         """Return the folder of an entry and whether it existed. If it did not, ``build`` fills it.
 
@@ -143,11 +148,11 @@ class Cache:
             record_growth(base, path)
 
     def noted(self, key: str) -> str | None:
-        """Return the text of an entry, or None if it does not exist or is damaged."""
+        """Return the text of an entry, or None if it does not exist, is unreadable or damaged."""
         path = self.folder(key)
         try:
             text = zlib.decompress(path.read_bytes(), wbits=_GZIP).decode()
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):
             return None
         except (OSError, zlib.error, UnicodeDecodeError):
             log.warning("cache entry %s was damaged; it is made again", path)

@@ -7,6 +7,7 @@ import fcntl
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 
 from parity.errors import NotAvailable, UsageError
@@ -15,13 +16,16 @@ from parity.platform.signals import INTERRUPTS
 _DEATH_SIGNAL = 1
 """The first argument of prctl(2) that sets the signal which a process gets when its parent ends."""
 
+PATIENCE = 60.0
+"""Seconds after which an interrupted child is killed: native code that never returns does not notice a signal."""
+
 
 def run_supervised(command: Callable[[], int]) -> int:
     """Call a command in a child process and return its result, in both processes.
 
     The result counts only if the call has returned it. A case file, or a library that it imports, can end the process
     in many ways, for example with ``os._exit(0)`` in a handler of atexit. The parent forwards interrupts that only it
-    received. The child does not outlive the parent.
+    received, and kills a child that does not react. The child does not outlive the parent.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, {*INTERRUPTS, signal.SIGCHLD})
@@ -49,13 +53,18 @@ def _above_streams(descriptor: int) -> int:
 def _supervise(child: int, receiver: int) -> int:
     """Wait for the child, and return the code that it has reported."""
     status: int | None = None
+    patience = threading.TIMEOUT_MAX
     while status is None:
-        met = signal.sigwaitinfo({*INTERRUPTS, signal.SIGCHLD})
-        if met.si_signo == signal.SIGCHLD:
+        met = signal.sigtimedwait({*INTERRUPTS, signal.SIGCHLD}, patience)
+        if met is None:
+            os.kill(child, signal.SIGKILL)
+        elif met.si_signo == signal.SIGCHLD:
             ended, ended_status = os.waitpid(child, os.WNOHANG)
             status = ended_status if ended else None
-        elif met.si_code <= 0:  # another process sent it; the terminal signals the child as well
-            os.kill(child, met.si_signo)
+        else:
+            patience = PATIENCE
+            if met.si_code <= 0:  # another process sent it; the terminal signals the child as well
+                os.kill(child, met.si_signo)
     os.set_blocking(receiver, False)
     try:
         (code,) = os.read(receiver, 2)

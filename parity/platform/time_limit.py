@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import threading
@@ -16,6 +17,9 @@ SECONDS = 300.0
 """The default. Each of these calls usually takes less than a second."""
 _AGAIN = 1.0
 """Seconds after which an interrupt that code has caught comes again."""
+
+
+_STDERR = 2
 
 
 class TimeLimitExceeded(BaseException):
@@ -59,3 +63,14 @@ def time_limit() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def end_stuck_process() -> Iterator[None]:
+    """End the process with a traceback after twice the time limit, because nothing can interrupt native code."""
+    seconds = min(2 * seconds_allowed(), threading.TIMEOUT_MAX)
+    faulthandler.dump_traceback_later(seconds, exit=True, file=_STDERR)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()

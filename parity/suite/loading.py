@@ -25,7 +25,7 @@ from parity.op import Entry, NamedCase, Op, Step
 from parity.platform.cache import digest
 from parity.platform.files import CUDA_SUFFIXES, find_below, require_file
 from parity.platform.integrity import check_integrity, protect
-from parity.platform.time_limit import TimeLimitExceeded, time_limit
+from parity.platform.time_limit import TimeLimitExceeded, end_stuck_process, time_limit
 from parity.suite.corpus import read_corpus
 from parity.suite.imported_files import forget_changed_modules, recording
 from parity.suite.selection import EntryName, Selection, select
@@ -275,7 +275,7 @@ def _import_case_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     importlib.invalidate_caches()
     try:
-        with recording(path.parent) as files, _own_streams(), _refusing_exit(), time_limit():
+        with recording(path.parent) as files, _own_streams(), _refusing_exit(), time_limit(), end_stuck_process():
             spec.loader.exec_module(module)
     except SyntaxError as error:
         raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error

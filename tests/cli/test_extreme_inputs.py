@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 RUN = ("run", "--target", "gfx1100", "--examples", "1")
@@ -36,3 +40,19 @@ def test_name_of_source_that_compilers_cannot_lengthen_is_refused(parity, mine):
     for command in (RUN, ("build",)):
         result = parity(*command)
         assert result.code == 2 and f"rename {mine / 'kernels' / name}.cu: " in result.err
+
+
+@pytest.mark.parametrize(("command", "code"), [(RUN, 3), (("build",), 3), (("doctor",), 0), (("list", "--cases"), 0)])
+def test_cache_below_folder_without_permission_is_unavailable(mine, tmp_path, command, code):
+    """Commands run without the rights that root has on all files."""
+    (tmp_path / "locked").mkdir(mode=0)
+    without = "setpriv --bounding-set -dac_override,-dac_read_search --inh-caps -dac_override,-dac_read_search "
+    environment = {
+        **os.environ,
+        "PARITY_CACHE": str(tmp_path / "locked" / "cache"),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    words = [*(without.split() if os.getuid() == 0 else ()), sys.executable, "-m", "parity", *command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == code, done.stderr
+    assert "set PARITY_CACHE to a writable folder" in done.stderr + done.stdout or command[0] == "list"

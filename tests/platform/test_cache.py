@@ -89,24 +89,40 @@ def test_get_unwritable_root_names_variable(tmp_path):
         Cache(tmp_path / "file").get(KEY, writes("x"))
 
 
-def test_get_below_folder_without_permission_names_variable(tmp_path):
-    """A child process without rights reports the message, because tests may run as root."""
+@pytest.fixture
+def in_child():
+    """Return a function that calls a function in a child process without rights, because tests may run as root."""
+
+    def call(function):
+        reading, writing = os.pipe()
+        if (child := os.fork()) == 0:
+            try:
+                if os.getuid() == 0:
+                    os.setuid(65534)
+                result = repr(function())
+            except BaseException as error:
+                result = f"{type(error).__name__}: {error}"
+            os.write(writing, result.encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(writing)
+        with os.fdopen(reading) as stream:
+            return stream.read()
+
+    return call
+
+
+def test_get_below_folder_without_permission_names_variable(tmp_path, in_child):
     (tmp_path / "locked").mkdir(mode=0)
-    reading, writing = os.pipe()
-    if (child := os.fork()) == 0:
-        try:
-            if os.getuid() == 0:
-                os.setuid(65534)
-            Cache(tmp_path / "locked" / "cache").get(KEY, writes("x"))
-        except BaseException as error:
-            os.write(writing, f"{type(error).__name__}: {error}".encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    os.close(writing)
-    with os.fdopen(reading) as told:
-        message = told.read()
+    message = in_child(lambda: Cache(tmp_path / "locked" / "cache").get(KEY, writes("x")))
     assert message.startswith(f"ResourceExhausted: cannot write the cache folder {tmp_path}")
     assert "Permission denied; set PARITY_CACHE to a writable folder" in message
+
+
+def test_folder_without_permission_has_no_entries(tmp_path, in_child, caplog):
+    (tmp_path / "locked").mkdir(mode=0)
+    cache = Cache(tmp_path / "locked" / "cache")
+    assert in_child(lambda: (cache.existing(KEY), cache.noted(KEY), caplog.text)) == "(None, None, '')"
 
 
 def test_get_entry_that_cannot_be_renamed_raises(tmp_path, monkeypatch):

@@ -11,7 +11,9 @@ import pytest
 
 PROGRAM = """
 import atexit, os, signal, sys, time
+from parity.platform import supervision
 from parity.platform.supervision import run_supervised
+{setting}
 
 def command():
     {body}
@@ -23,9 +25,9 @@ UNBLOCK = "signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIG
 WAIT = f"{UNBLOCK}; print('waiting', os.getpid(), flush=True); [time.sleep(0.05) for _ in range(1200)]"
 
 
-def started(body, **options):
-    command = [sys.executable, "-c", PROGRAM.format(body=body)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+def started(body, setting=""):
+    command = [sys.executable, "-c", PROGRAM.format(body=body, setting=setting)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,8 @@ def test_run_supervised_believes_only_returned_code(body, code, message):
 
 @pytest.mark.parametrize("closed", [0, 1, 2], ids=["stdin", "stdout", "stderr"])
 def test_run_supervised_works_with_closed_stream(closed):
-    command = ["bash", "-c", f'exec {closed}>&-; exec "$0" -c "$1"', sys.executable, PROGRAM.format(body="return 7")]
+    program = PROGRAM.format(body="return 7", setting="")
+    command = ["bash", "-c", f'exec {closed}>&-; exec "$0" -c "$1"', sys.executable, program]
     assert subprocess.run(command).returncode == 7
 
 
@@ -60,6 +63,14 @@ def test_run_supervised_forwards_signal_to_child(number):
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2 and err.startswith("met it")
+
+
+def test_run_supervised_kills_child_that_ignores_interrupt():
+    process = started(f"signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAIT}", "supervision.PATIENCE = 0.1")
+    assert process.stdout.readline().startswith("waiting")
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3 and err.startswith("parity: the process was ended by SIGKILL")
 
 
 def test_supervised_child_ends_with_killed_parent():
