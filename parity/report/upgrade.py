@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from parity.compare.arbitration import Conclusion
 from parity.compilers.targets import VERSION_MARK
 from parity.engine.case_records import CaseRecord, Column
+from parity.errors import pluralize
 from parity.model.code_object import CodeObject
 from parity.report import tables
 
@@ -23,9 +24,10 @@ _WORDS = {
 }
 """What a conclusion means for an upgrade: the older version takes the place of CUDA, the newer one of AMD."""
 _WITHIN = "other bits, within bounds"
-_SAME, _LOST, _GAINED = "", "no longer compiles", "compiles now"
-_ORDER = (_SAME, _WITHIN, "no longer wrong", "wrong in both", "wrong")
-"""From the best to the worst."""
+_SAME, _LOST, _GAINED, _NEITHER = "", "no longer compiles", "compiles now", "compiles with neither"
+_NOT_COMPARED = "not compared"
+_ORDER = (_NOT_COMPARED, _SAME, _WITHIN, "no longer wrong", "wrong in both", "wrong")
+"""From the best to the worst; without a reference or CUDA's results, no case is compared."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +41,25 @@ class KernelUpgrade:
     versions: tuple[str, str]
     kernel: str
     compiles: str = _SAME
-    values: str = _SAME
+    values: str = _NOT_COMPARED
     ulps: float = 0.0
     resources: Mapping[str, tuple[int, int]] | None = None
 
     @property
     def changed(self) -> bool:
         """True if something differs."""
-        return bool(self.compiles or self.values or any(a != b for a, b in (self.resources or {}).values()))
+        same = self.compiles in (_SAME, _NEITHER) and self.values in (_SAME, _NOT_COMPARED)
+        return not same or any(before != after for before, after in (self.resources or {}).values())
 
     @property
     def cells(self) -> list[str]:
         """The row of the table."""
         apart = f", {self.ulps:.0f} ULP" if self.values == _WITHIN and 0 < self.ulps < math.inf else ""
+        values = "" if self.compiles else f"{self.values}{apart}"
         numbers = self.resources.values() if self.resources else ()
         texts = [str(after) if before == after else f"{before} -> {after}" for before, after in numbers]
         texts = texts or [""] * len(_RESOURCES)
-        return [self.gpu, " -> ".join(self.versions), self.kernel, self.compiles, f"{self.values}{apart}", *texts]
+        return [self.gpu, " -> ".join(self.versions), self.kernel, self.compiles, values, *texts]
 
 
 def upgrades(
@@ -98,11 +102,12 @@ def totals(found: Iterable[KernelUpgrade]) -> Iterator[str]:
     for (gpu, (before, after)), rows in groups.items():
         counts = Counter(word for each in rows for word in _changes(each))
         parts = [f"{count} {word}" for word, count in counts.items()]
-        yield f"{gpu}, HIP {before} to {after}: {len(rows)} kernels, {', '.join(parts) or 'nothing changes'}"
+        changes = ", ".join(parts) or "nothing changes"
+        yield f"{gpu}, HIP {before} to {after}: {pluralize(len(rows), 'kernel')}, {changes}"
 
 
 def _changes(each: KernelUpgrade) -> Iterator[str]:
-    yield from filter(None, (each.compiles, each.values))
+    yield from filter(None, (each.compiles, each.values if each.compiles == _SAME else ""))
     for name, (before, after) in (each.resources or {}).items():
         if before != after:
             yield f"{'more' if after > before else 'fewer'} {name if name == 'spills' else name.upper()[:-1] + 's'}"
@@ -118,7 +123,7 @@ def _pairs(columns: Iterable[Column]) -> Iterator[tuple[Column, Column]]:
 
 def _compiles(kernel: str, older: Column, newer: Column, refused: Iterable[tuple[str, str]]) -> str:
     before, after = ((kernel, each.target) in refused for each in (older, newer))
-    return _SAME if before == after else _LOST if after else _GAINED
+    return (_NEITHER if before else _SAME) if before == after else _LOST if after else _GAINED
 
 
 def _resources(

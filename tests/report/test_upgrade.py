@@ -78,5 +78,16 @@ def test_upgrade_report_has_changed_kernels_and_totals():
     ]
 
 
+def test_upgrade_report_without_comparison_does_not_claim_same_values():
+    """Without a reference, CUDA's results or code, no case compares the versions."""
+    names = ("", "refused", "refused", "m")
+    refused = [
+        CaseRecord(*names, column.runner, column.target, column.evidence, Verdict(Status.FAIL, COMPILE_ERROR))
+        for column in (OLD, NEW)
+    ]
+    found = upgrades([OLD, NEW], [record("alone", OLD), record("alone", NEW)], refused, {})
+    assert markdown(found) == "gfx90a, HIP 6.2 to 7.2: 2 kernels, 1 not compared, 1 compiles with neither\n"
+
+
 def test_upgrade_report_of_one_version_is_empty():
     assert upgrades([Column("emulated", "gfx90a")], [record("k", Column("emulated", "gfx90a"))], [], {}) == []
