@@ -540,6 +540,9 @@ extern "C" __global__ void groups(const int* x, int* out) {
     out[5 * n + t] = cg::exclusive_scan(tile, v, cg::plus<int>());
     out[6 * n + t] = cg::reduce(tile, v, [](int a, int b) { return a ^ b; });
 }
+extern "C" __global__ void tile_sum(const float* x, float* out) {
+    out[threadIdx.x] = cg::reduce(cg::tiled_partition<32>(cg::this_thread_block()), x[threadIdx.x], cg::plus<float>());
+}
 """
 )
 
@@ -573,6 +576,14 @@ def test_cuda_std_library_matches_host_library(others):
     x = np.arange(THREADS, dtype=np.float32)
     got = others.run("library", np.zeros(THREADS + 1, np.float32), x)
     np.testing.assert_array_equal(got, np.append(x * 2 + np.finfo(np.float32).eps, -np.inf).astype(np.float32))
+
+
+def test_tile_reduction_adds_in_order_of_cuda(others):
+    x = np.random.default_rng(5).normal(size=THREADS).astype(np.float32)
+    lanes, wanted = np.arange(THREADS), x
+    for mask in (16, 8, 4, 2, 1):
+        wanted = wanted + wanted[lanes ^ mask]
+    np.testing.assert_array_equal(others.run("tile_sum", np.zeros(THREADS, np.float32), x), wanted)
 
 
 def test_group_reductions_and_scans_match_numpy(others):

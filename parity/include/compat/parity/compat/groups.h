@@ -64,6 +64,15 @@ __device__ T reduce(const Group& group, T value, Operation operation) {
     return result;
 }
 
+// A tile combines values as CUDA's tile does, so that floating-point results are the same.
+template <unsigned size, class Parent, class T, class Operation>
+__device__ T reduce(const thread_block_tile<size, Parent>& tile, T value, Operation operation) {
+    for (unsigned mask = size / 2; mask > 0; mask /= 2) {
+        value = operation(value, parity_compat_groups::of_rank(tile, value, tile.thread_rank() ^ mask));
+    }
+    return value;
+}
+
 template <class Group, class T, class Operation = plus<T>>
 __device__ T inclusive_scan(const Group& group, T value, Operation operation = {}) {
     T result = value;
