@@ -98,5 +98,5 @@ def describe_os_error(error: OSError) -> str:
 
 
 def display_path(path: Path | str) -> str:
-    """Return a path for messages: relative to the working folder if it is inside it."""
-    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else str(path)
+    """Return a path for messages: relative to the working folder, or absolute if that is shorter."""
+    return min(os.path.relpath(path), str(Path(path).absolute()), key=len)

@@ -97,11 +97,13 @@ class SourceFolders:
 
     def where(self, record: CaseRecord) -> str:
         """Return the place of a failure as text: the file with the number of the line, and the line."""
-        path, line = self.place(record) or (None, 0)
-        lines = self._lines(path) if path and line else []
+        if not (found := self.place(record)):
+            return ""
+        path, line = found
+        lines = self._lines(path) if line else []
         if len(lines) < line or not lines:
-            return display_path(path or "")
-        place, text = f"{display_path(path or '')}:{line}", " ".join(lines[line - 1].split())
+            return display_path(path)
+        place, text = f"{display_path(path)}:{line}", " ".join(lines[line - 1].split())
         text = text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
         return place + ("   " if len(place + text) < SHORT - 2 else "\n") + text
 
