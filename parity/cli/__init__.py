@@ -67,7 +67,7 @@ def _main(argv: Sequence[str] | None) -> int:
     logging.basicConfig(format="parity: %(message)s", level=logging.WARNING, force=True)
     logging.getLogger("parity").setLevel(logging.INFO)
     try:
-        return _run_command(sys.argv[1:] if argv is None else argv)
+        return _run_command(argv)
     except ParityError as error:
         _print_error(f"parity: {error}")
         return error.exit_code
@@ -89,13 +89,13 @@ def _main(argv: Sequence[str] | None) -> int:
         return WRONG_USAGE
 
 
-def _run_command(argv: Sequence[str]) -> int:
+def _run_command(given: Sequence[str] | None) -> int:
+    argv = sys.argv[1:] if given is None else given
     for argument in argv:
         if not _is_text(argument):
             raise UsageError(f"the argument {argument!r} is not UTF-8; rename a file with such a name")
     # Some packages claim to be missing if a signal interrupts their import.
     with delay_interrupts():
-        _start_fork_server(argv)
         parser = build_parser(argv)
     if not argv:
         parser.print_help()
@@ -107,6 +107,10 @@ def _run_command(argv: Sequence[str]) -> int:
     if not gc.isenabled():  # disabled at the start of the process
         gc.freeze()
         gc.enable()
+    if given is None and argv[0] in EXECUTING and not arguments.cluster:
+        from parity.platform.fork_server import fork_server
+
+        fork_server()
     for option in ("toolchain", "hipify"):
         if value := getattr(arguments, option, None):
             from parity.compilers.rocm import VARIABLE
@@ -125,15 +129,6 @@ def _run_command(argv: Sequence[str]) -> int:
         code = WRONG_USAGE  # no case failed, but a part of the suite could not be used
     sys.stdout.flush()
     return code
-
-
-def _start_fork_server(argv: Sequence[str]) -> None:
-    """Let the fork server import what the workers need, in parallel with the command's own imports."""
-    elsewhere = any(each.startswith(("-h", "--help", "--cluster")) for each in argv)
-    if argv and argv[0] in EXECUTING and not elsewhere:
-        from parity.platform.fork_server import start_server
-
-        start_server()
 
 
 @contextlib.contextmanager

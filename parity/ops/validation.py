@@ -59,16 +59,17 @@ _WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "True o
 
 
 @functools.cache
-def _field_types() -> Mapping[str, Any]:
-    """The declared type of every field of ``Declaration``."""
+def _field_types() -> Mapping[str, tuple[Any, Any]]:
+    """The declared type and the default of every field of ``Declaration``."""
     scope = vars(declaration)
-    return {field.name: eval(str(field.type), scope) for field in dataclasses.fields(Declaration)}
+    return {field.name: (eval(str(field.type), scope), field.default) for field in dataclasses.fields(Declaration)}
 
 
 def _check_types(op: Declaration) -> None:
     """Check the value of every field against its declared type."""
-    for name, kind in _field_types().items():
-        if mismatch := _mismatch(getattr(op, name), kind, name):
+    for name, (kind, default) in _field_types().items():
+        value = getattr(op, name)
+        if value is not default and (mismatch := _mismatch(value, kind, name)):
             place, value, wanted = mismatch
             is_dims = place in ("grid", "block") and isinstance(value, list | tuple)
             form = f'; write {place}="{", ".join(map(str, value))}"' if is_dims else ""

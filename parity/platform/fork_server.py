@@ -28,15 +28,13 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import NoReturn
 
-from parity.platform.signals import INTERRUPTS
+from parity.platform.signals import INTERRUPTS, delay_interrupts
 
-# Preloaded once; forked processes inherit it: the engine, Hypothesis, common runners, and the digest of the code
-# that draws cases.
+_PRELOADED = "parity.engine.preloaded"
+"""The module that the server imports first."""
+
 _PROGRAM = (
-    "import gc, sys; gc.disable(); sys.path[:] = sys.argv[2:]; import hypothesis; "
-    "import parity.engine.execution, parity.engine.outcomes, parity.engine.worker, parity.runners.ptx; "
-    "from parity.suite.sample_cache import drawing_code; drawing_code(); "
-    "from parity.platform.fork_server import serve; gc.enable(); serve(int(sys.argv[1]))"
+    "import sys; sys.path[:] = sys.argv[2:]; from parity.platform.fork_server import serve; serve(int(sys.argv[1]))"
 )
 
 _ATTEMPTS = 2
@@ -89,18 +87,25 @@ class ForkedProcess:
 class _Server:
     """The server of a process. It ends when the control socket is closed."""
 
-    process: subprocess.Popen[bytes]
+    pid: int
     control: socket.socket
     parent: int
     used: bool = False
+
+    def has_ended(self, options: int = os.WNOHANG) -> bool:
+        """Return whether the server has ended; with ``options`` 0, wait for its end."""
+        try:
+            return os.waitpid(self.pid, options) != (0, 0)
+        except ChildProcessError:  # it ended earlier
+            return True
 
     def end(self) -> None:
         """Close the socket and wait for the server, unless this is a fork of the process that it serves."""
         self.control.close()
         if self.parent == os.getpid():
-            if not self.used:
-                self.process.kill()  # it may still be importing
-            self.process.wait()
+            if not self.used and not self.has_ended():
+                os.kill(self.pid, signal.SIGKILL)  # it may still be importing
+            self.has_ended(0)
 
 
 _server: _Server | None = None
@@ -109,10 +114,36 @@ _preloaded: set[str] = set()
 """The modules that ``preload`` has imported, in the server and in the processes that it forks."""
 
 
-def start_server() -> None:
-    """Start the server early, so that it imports while the command does."""
-    with _lock, contextlib.suppress(OSError):
-        _running_server()
+def fork_server() -> None:
+    """Start the server as a fork of this process, so that both share the imports.
+
+    Only a process without threads and devices may call this.
+    """
+    global _server
+    importlib.import_module(_PRELOADED)
+    with _lock, delay_interrupts(), contextlib.suppress(OSError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking warns about the threads of NumPy's BLAS
+        ours, theirs = socket.socketpair()
+        with theirs:
+            if not (pid := os.fork()):
+                _become_server(theirs.detach())
+        _server = _registered(pid, ours)
+
+
+def _become_server(descriptor: int) -> NoReturn:
+    """Close the files of the parent, and serve. Never return to the parent's program."""
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1):
+            os.dup2(null, stream)
+        os.closerange(3, descriptor)
+        os.closerange(descriptor + 1, os.sysconf("SC_OPEN_MAX"))
+        sys.path[:] = _folders()
+        serve(descriptor)
+    except Exception:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 def preload(module: str) -> None:
@@ -184,30 +215,41 @@ def _descriptor(stack: contextlib.ExitStack, what: str | int) -> int:
 def _running_server() -> _Server:
     """The server of this process; starts one if none is running."""
     global _server
-    if _server is None or _server.parent != os.getpid() or _server.process.poll() is not None:
+    if _server is None or _server.parent != os.getpid() or _server.has_ended():
         _server = _start()
     return _server
 
 
 def _start() -> _Server:
+    """Start the server as a new interpreter, because this process may have threads and devices."""
     ours, theirs = socket.socketpair()
     command = [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *_folders()]
     with theirs, contextlib.ExitStack() as stack:
-        error = _descriptor(stack, 2)
+        theirs.set_inheritable(True)
+        streams = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, 0, 1),
+            (os.POSIX_SPAWN_DUP2, _descriptor(stack, 2), 2),
+        ]
         try:
-            process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=error
-            )
+            pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=streams)
         except BaseException:
             ours.close()
             raise
-    found = _Server(process, ours, os.getpid())
+    return _registered(pid, ours)
+
+
+def _registered(pid: int, control: socket.socket) -> _Server:
+    found = _Server(pid, control, os.getpid())
     atexit.register(found.end)
     return found
 
 
 def serve(descriptor: int) -> NoReturn:
     """Run the server: fork a process for each request from a socket, until the socket closes."""
+    gc.disable()
+    importlib.import_module(_PRELOADED)
+    gc.enable()
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)

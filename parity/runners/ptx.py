@@ -7,6 +7,7 @@ from parity.compilers.targets import CUDA_TARGET, LIMITS, target
 from parity.compilers.zig import check_obtainable
 from parity.emulator.ptx.device import PtxDevice
 from parity.platform.cache import Cache, default_root
+from parity.platform.fork_server import preload
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.device_session import DeviceSession
@@ -26,6 +27,7 @@ class PtxRunner:
 
     def probe(self) -> Probe:
         """Require nvcc for the PTX, and the emulator's compiler."""
+        preload(__name__)
         return missing_tool_probe(check_obtainable, nvcc) or Probe(True)
 
     def targets(self) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def report_preloaded(descriptor):
 
 
 def test_preloaded_module_is_in_processes_forked_afterwards():
-    fork_server.start_server()
+    assert fork_process(print, Pipe()[0], os.environ).wait(PATIENCE) == 0  # starts the server
     fork_server.preload("missing_module")
     fork_server.preload("wave")
     ours, theirs = Pipe()
@@ -67,6 +67,38 @@ def test_preloaded_module_is_in_processes_forked_afterwards():
     assert process.wait(PATIENCE) == 0
     assert ours.recv() == [(True, True), (False, False), (False, True)]
     assert not fork_server.is_preloaded("wave")
+
+
+FORKS_A_SERVER = """
+import os, sys, wave
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from parity.platform import fork_server
+
+
+def tell(descriptor):
+    files = [os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.exists()]
+    Connection(descriptor).send(("wave" in sys.modules, __file__ in files))
+
+
+sys.modules["script"], tell.__module__ = sys.modules["__main__"], "script"
+with open(__file__):
+    fork_server.fork_server()
+ours, theirs = Pipe()
+fork_server.fork_process(tell, theirs, {}).wait(60)
+print(ours.recv(), fork_server._server.pid)
+"""
+
+
+def test_forked_server_shares_imports_and_no_files(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(FORKS_A_SERVER)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.stdout.startswith("(True, False) "), done.stderr
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout.split()[-1]), 0)
 
 
 def test_killed_server_is_replaced():
@@ -97,7 +129,7 @@ def test_server_ends_with_program_despite_closed_streams(tmp_path):
         "import operator, sys\nfrom parity.engine.processes import Processes\nfrom parity.platform import fork_server\n"
         "pool = Processes(1, print)\npool.start()\n"
         "assert pool.schedule(operator.mul, [6, 7], seconds=60).result() == 42\npool.stop()\n"
-        "print(fork_server._server.process.pid, file=sys.stderr)\n"
+        "print(fork_server._server.pid, file=sys.stderr)\n"
     )
     command = f"{sys.executable} -X dev {script} >&- 2>{tmp_path / 'said'}"
     code = subprocess.run(command, shell=True, timeout=PATIENCE, check=False).returncode
