@@ -56,7 +56,10 @@ WHEELS, CURAND, COMPILER = _WHEELS[:2], _WHEELS[2], _WHEELS[3]
 """The wheels with AMD's headers, the wheel with cuRAND's, whose device functions are all in its headers, and the wheel
 with clang, without what it has for other systems.
 
-HIP 6.2 is the newest version with complete headers in a wheel: triton 3.6 and later omit half, bfloat16 and fp8.
+HIP 6.2 is the newest version with complete headers in a wheel: triton 3.6 and later omit half, bfloat16 and fp8. In
+November 2026, triton 3.9 did so too, and the newest wheels of cupy-rocm-7-0, flydsl, hip-quant, jax-rocm10-plugin,
+mlx-rocm, onnxruntime-rocm, openmm-hip-7, rocm-bindings-hip, rocm-bindings-compiler and rocm-llvm-python had no headers
+of HIP; rocm-sdk-devel had no wheel.
 """
 
 DEVICE_LIBRARY = Wheel(
