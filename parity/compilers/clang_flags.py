@@ -57,7 +57,7 @@ def intermediate_command(target: Target, flags: Sequence[str]) -> Iterator[str |
     yield from (
         *flags_for("traps"),
         *INTERMEDIATE_FLAGS,
-        "-ffp-contract=fast-honor-pragmas",
+        *("-Xclang", "-ffp-contract=fast-honor-pragmas"),  # the driver of clang 15 does not accept this value
         *_intermediate_flags(flags),
     )
 

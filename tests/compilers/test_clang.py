@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parity.compilers import clang_version, device_library, errors, include, toolchain, zig
+from parity.compilers import clang_flags, clang_version, device_library, errors, include, toolchain, zig
 from parity.compilers.clang import Clang
 from parity.compilers.targets import TARGETS, target
 from parity.compilers.unit import Unit
@@ -211,3 +211,9 @@ def test_function_as_template_argument_is_mangled_like_nvcc(source):
     listing = source.with_suffix(".s")
     Clang(target("gfx1100"), toolchain.wheels()).compile_listing(Unit(source), listing)
     assert "\n_Z1kIfXadL_Z5twiceIfET_S1_EEEvPS1_:" in listing.read_text()
+
+
+def test_intermediate_command_passes_contraction_to_compiler_proper():
+    """The driver of clang 15, which ROCm 5.2 has, refuses the value."""
+    command = [*clang_flags.intermediate_command(target("gfx1030"), ())]
+    assert command[command.index("-ffp-contract=fast-honor-pragmas") - 1] == "-Xclang"
