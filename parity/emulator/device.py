@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -117,6 +118,7 @@ class Device:
         self._loaded: dict[tuple[str, int, str], _Loaded] = {}
         self._logged = 0  # records before the last launch
         self._earlier = 0  # the ordinal of the last wavefront before the last launch
+        self._resident = zeroed_pages(1)  # the workgroups of a cooperative launch
         self._stacks = zeroed_pages(_WAVEFRONTS["MAX_WAVEFRONTS"] * _WAVEFRONTS["STACK"])
         self._log = zeroed_pages(_LOGGED * RECORD * 8).view(np.uint64).reshape(-1, RECORD)
         self._registers = zeroed_pages(_REGISTER_BYTES)
@@ -358,6 +360,7 @@ class Device:
                 f"kernel {kernel!r} takes {size} bytes of arguments, not {len(args)}; build them with pack()"
             )
         self._place_launch(loaded, shape, args, whole=whole)
+        self._place_workgroups(loaded, shape, options.cooperative)
         self._set_options(loaded, options)
         if self._counted:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
@@ -385,11 +388,23 @@ class Device:
         self._memory.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, kernel.lds_bytes + shape.shared_bytes
         context.lds_zeros = kernel.lds_zeros
-        wavefronts = -(-shape.threads // loaded.target.wavefront)
-        self._place_scratch(kernel.scratch_bytes, wavefronts * loaded.target.wavefront)
+
+    def _place_workgroups(self, loaded: _Loaded, shape: LaunchShape, cooperative: bool) -> None:
+        """Prepare scratch memory, stacks and LDS for one workgroup, or for all if the launch is cooperative."""
+        context = self._context
+        groups = math.prod(shape.grid) if cooperative else 1
+        wavefronts = groups * -(-shape.threads // loaded.target.wavefront)
+        self._place_scratch(loaded.kernel.scratch_bytes, wavefronts * loaded.target.wavefront)
+        if wavefronts * _WAVEFRONTS["STACK"] > self._stacks.size:
+            self._stacks = zeroed_pages(wavefronts * _WAVEFRONTS["STACK"])
+            context.stacks = self._stacks.ctypes.data
+        context.resident = 0
+        if cooperative:
+            self._resident = zeroed_pages(groups * (_WAVEFRONTS["RESIDENT"] + 2 * context.lds_bytes))
+            context.resident = self._resident.ctypes.data
 
     def _place_scratch(self, size: int, lanes: int) -> None:
-        """Reserve scratch memory for the lanes of a workgroup, with a gap after each."""
+        """Reserve scratch memory for the lanes, with a gap after each."""
         context = self._context
         context.scratch_bytes, context.scratch_stride = size, size + 64 if size else 0
         needed = context.scratch_stride * lanes
@@ -402,7 +417,7 @@ class Device:
     def _set_options(self, loaded: _Loaded, options: LaunchOptions) -> None:
         context, inverted = self._context, options.inverted_register
         context.seed, context.register_fill = options.seed, options.register_fill
-        context.sampled = options.sampled
+        context.sampled, context.in_order = options.sampled, options.in_order
         context.inverted_register = _NO_REGISTER if inverted is None else inverted
         errors = ctypes.addressof(self._language.documented_errors(loaded.target))
         for drawing in loaded.drawings:

@@ -23,6 +23,8 @@ class LaunchOptions:
         draw: chooses among the allowed results of approximate instructions; 32 bits.
         clock_rate: ticks of a clock per instruction.
         instructions: the instruction budget; None for the budget of the device.
+        in_order: execute workgroups in the order of their numbers, whatever the seed.
+        cooperative: let all workgroups begin, so that they can wait for each other.
     """
 
     seed: int = 0
@@ -33,3 +35,5 @@ class LaunchOptions:
     sampled: int = 0
     clock_rate: int = 1
     instructions: int | None = None
+    in_order: bool = False
+    cooperative: bool = False

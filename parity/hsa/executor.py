@@ -133,6 +133,8 @@ class Executor:
         if name.startswith(blits.PREFIX) and blits.performed(kernel, args, self._memory):
             return
         geometry = f"{name} {values[2:9]}"
+        # GPUs start workgroups in order: the workgroups of a rocPRIM scan wait for earlier ones.
+        seed, cooperative = zlib.crc32(geometry.encode()) | 1, bool(values[9])
         self._device.launch(
             loaded.code(name),
             name,
@@ -140,7 +142,7 @@ class Executor:
             block=(block[0], block[1], block[2]),
             args=args,
             shared_bytes=values[8] - kernel.lds_bytes,
-            options=LaunchOptions(seed=zlib.crc32(geometry.encode()) | 1),
+            options=LaunchOptions(seed=seed, in_order=True, cooperative=cooperative),
             whole=True,
         )
 

@@ -358,8 +358,15 @@ def test_seed_permutes_wavefronts_and_workgroups(untraced):
     assert len(orders) > 5
     assert all(sorted(order) == list(range(waves)) for order in orders)
     assert tickets(7) == tickets(7)
-    rows = {tuple(untraced("blocks_in_a_row", np.zeros(9, np.int32), block=1, grid=8, seed=s)[0]) for s in range(9)}
-    assert len(rows) > 2
+
+    def rows(**options):
+        found = (
+            untraced("blocks_in_a_row", np.zeros(9, np.int32), block=1, grid=8, seed=s, **options) for s in range(9)
+        )
+        return {tuple(each[0]) for each in found}
+
+    assert len(rows()) > 2
+    assert rows(in_order=True) == {tuple(range(9))}
 
 
 def test_register_fill_shows_unwritten_register(built, cache):

@@ -15,7 +15,7 @@ from parity.hsa.library import hip_runtime
 HIPCC = shutil.which("hipcc")
 PROGRAMS = Path(__file__).parent / "programs"
 LIBRARIES = {"compiled": ("-lhiprtc",), "random": ("-lrocrand",)}
-NAMES = ("launch", "copies", "streams", "graphs", "several", "compiled", "random")
+NAMES = ("launch", "copies", "streams", "graphs", "several", "compiled", "random", "cooperative", "primitives")
 TARGETS = {"several": "gfx90a,gfx1100"}
 
 pytestmark = pytest.mark.skipif(
@@ -55,6 +55,14 @@ def test_kernels_print_and_allocate(built, kind):
     ran = run(built("printing", f"-mprintf-kind={kind}"), *(("allocate",) if kind == "hostcall" else ()))
     printed = ["thread 5 of hello: 1.50 low", "thread 37 of hello: 1.50 high", "done"]
     assert (ran.returncode, ran.stdout.splitlines(), ran.stderr) == (0, printed, "")
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+def test_missing_wait_in_cooperative_launch_is_race(built, target):
+    ran = run(built("cooperative"), "missing", target=target)
+    assert ran.returncode
+    assert "data race in kernel 'rotate'" in ran.stderr
+    assert "cooperative.hip:12" in ran.stderr
 
 
 def test_program_runs_unchecked(built):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from parity.emulator.amdgpu.kernarg import GRID_BARRIER
 from parity.emulator.amdgpu.operands import read_scalar, write_scalar
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
@@ -26,9 +27,19 @@ def _budget(w: Writer) -> str:
     return f"if (left < 0 && exhausted(self, left, {w.here})) return 1; "
 
 
-def _barrier(w: Writer, item: Instruction) -> None:
-    """Switch to other wavefronts until all have arrived (``runtime/workgroups.cpp``, ``barrier``)."""
-    w.put(f"c->budget = left; if (barrier(c, exec, {w.here})) return 1;", "left = c->budget;")
+def _waiting(function: str) -> Callable[[Writer, Instruction], None]:
+    """Return an emitter for a function of ``runtime/workgroups.cpp`` that switches to other wavefronts."""
+
+    def emit(w: Writer, item: Instruction) -> None:
+        w.put(f"c->budget = left; if ({function}(c, exec, {w.here})) return 1;", "left = c->budget;")
+
+    return emit
+
+
+def _grid_barrier(w: Writer, item: Instruction) -> None:
+    access = f"READ_OUTSIDE, {w.constant(GRID_BARRIER)}, 8, NO_LANE, {w.here}"
+    w.put(f"if (!c->resident) return report(c, {access});")
+    _waiting("grid_barrier")(w, item)
 
 
 def _getpc(w: Writer, item: Instruction) -> None:
@@ -121,7 +132,9 @@ _ZERO = ("HW_REG_HW_ID2", "HW_REG_XCC_ID", "HW_REG_WAVE_STATE_PRIV")
 
 CONTROL_FLOW: dict[str, Callable[[Writer, Instruction], None]] = {
     "s_endpgm": lambda w, item: w.put(END),
-    "s_barrier": _barrier,
+    "s_barrier": _waiting("barrier"),
+    "ds_gws_barrier": _grid_barrier,
+    "s_sleep": _waiting("wave_sleep"),
     "s_getpc_b64": _getpc,
     "s_swappc_b64": _call,
     "s_setpc_b64": _jump,

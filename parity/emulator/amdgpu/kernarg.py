@@ -17,6 +17,8 @@ from parity.model.code_object import Kernel, first_difference
 # fault. A kernel that calls through pointers has all of them, whether it uses them or not.
 _UNSUPPORTED = names("unsupported argument")
 _UNSUPPORTED_AT, _UNSUPPORTED_BYTES = 0x7D00_0000_0000, 1 << 32
+GRID_BARRIER = _UNSUPPORTED_AT + [*_UNSUPPORTED].index("hidden_multigrid_sync_arg") * _UNSUPPORTED_BYTES
+"""The address that a barrier of the grid accesses in a launch that is not cooperative."""
 
 
 def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic | None]) -> bytes:

@@ -64,6 +64,11 @@ struct Context {
   u64 openings;
   u64 sampled;               // the workgroups to execute; 0: all
   u32 fresh;                 // the state of the bytes of LDS and scratch memory at the start of a workgroup
+  u32 in_order;              // whether workgroups run in the order of their numbers, whatever the seed
+  u32 sleeps;                // whether a wavefront that sleeps lets others run
+  u32 grid_barriers;         // barriers of whole grids that were passed
+  u64 arrived;               // workgroups at the next one
+  u8 *resident;              // room for all workgroups of a cooperative launch, RESIDENT + 2 * lds_bytes for each; or null
 };
 // The budget is used up. Compiled code then gets all of the reserve; threaded code first checks for progress (threaded.cpp).
 INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {
@@ -215,6 +220,8 @@ INLINE void keep_subnormals(bool yes) {
 
 // --- workgroups ---
 RUNTIME u32 barrier(Context *, Mask exec, u32 instruction);
+RUNTIME u32 grid_barrier(Context *, Mask exec, u32 instruction);
+RUNTIME u32 wave_sleep(Context *, Mask exec, u32 instruction);
 RUNTIME u32 bad_call(Context *, u32 instruction);
 RUNTIME u32 trap(Context *, Mask exec, u32 instruction);
 

@@ -32,7 +32,9 @@ template <u32 LEVEL, class F> INLINE bool any_cell(Cell *const *cells, u64 at, u
 
 // --- conflicts ---
 // Two accesses conflict if different wavefronts make them, one of them writes, and nothing orders them. Barriers order the
-// accesses of a workgroup. An atomic that returns a value (a flag, a ticket) orders the later accesses of its wavefront.
+// accesses of a workgroup. An atomic that returns a value (a flag, a ticket) orders the later accesses of its wavefront,
+// and from the next barrier on the accesses of its workgroup.
+// AMD's atomic stores are the same instructions as other stores, so a store and an atomic load do not conflict there.
 // In LDS, an access conflicts only with accesses since the last barrier; earlier records are kept for atomics.
 struct Tracer { // of one instruction of the running wavefront
   Group *const g;
@@ -99,7 +101,7 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
   Group *g = c->running;
   Wave &w = t.w;
   instruction &= ~COHERENT;
-  const bool in_lds = at >= c->lds;
+  const bool in_lds = at >= c->lds, any_store = !c->who[0]; // PTX names its atomic stores
   if (at - c->lds < c->lds_zeros) return w.synchronised = 1, 0; // the barriers of cooperative groups
   g->atomics |= in_lds & atomic & writes;
   const u64 from = t.place(at, bytes);
@@ -111,13 +113,13 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
       if (!(changed >> 8 * (place - from) & 0xff)) return false;
     }
     // An atomic load of another wavefront's atomic store (a flag) orders what follows after what preceded the store.
-    if (t.atomic && !writes && cell.write.instruction & ATOMIC && cell.write.who > t.earlier && cell.write.who != t.mine)
+    if (t.atomic && !writes && (any_store | cell.write.instruction & ATOMIC) && cell.write.who > t.earlier && cell.write.who != t.mine)
       w.synchronised = 1;
     const Access *other = nullptr;
     if (t.conflicts(cell.write, in_lds) && !(same && writes)) other = &cell.write;
     if (writes)
       for (const Access &r : cell.read)
-        if (t.conflicts(r, in_lds)) other = &r;
+        if (t.conflicts(r, in_lds) && !(any_store && r.instruction & ATOMIC)) other = &r;
     if (other) {
       c->other = other->instruction & ~ATOMIC;
       const bool reads = !writes || other != &cell.write;

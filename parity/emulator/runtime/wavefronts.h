@@ -4,6 +4,7 @@
 
 constexpr u32 MAX_WAVEFRONTS = 32; // of a workgroup
 constexpr u64 STACK = 1 << 20;     // bytes of a wavefront's stack
+constexpr u64 RESIDENT = 4096;     // at least the bytes of a Resident (workgroups.cpp), without its LDS
 struct Wave {
   void *stack;
   Mask start, missed; // the lanes it began with; the lanes that were inactive at a barrier
@@ -28,6 +29,8 @@ struct Group {
   Wave wave[MAX_WAVEFRONTS];
   void *main;
   u32 waves, current;
+  u32 waits;     // the last wavefront of `run_rounds` that waits for memory to change; or ~0
+  u64 groups;    // workgroups of the launch
   u32 earlier;   // ordinal of the last wavefront of the previous launch
   u32 round;     // number of the interval between two barriers, counted with the ordinals
   u32 atomics;   // whether an atomic has written to LDS

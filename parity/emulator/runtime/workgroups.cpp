@@ -148,6 +148,12 @@ static void yield(Context *c, Wave &w) {
   parity_switch(&w.stack, c->running->main);
   if (bytes) memcpy(shared_of(*p), kept, bytes);
 }
+// Gives the wavefronts of the running workgroup new ordinals.
+static void renumber(Context *c) {
+  Group *g = c->running;
+  for (u32 i = 0; i < g->waves; i++) g->wave[i].ordinal = ++c->ordinal;
+  g->round = ++c->ordinal;
+}
 // An s_barrier: waits for all wavefronts of the workgroup. Lanes that are inactive here must not do any work afterwards.
 u32 barrier(Context *c, Mask exec, u32 instruction) {
   Group *g = c->running;
@@ -159,7 +165,7 @@ u32 barrier(Context *c, Mask exec, u32 instruction) {
 #if LANES == 32
   if (c->who[0]) ordered(c);
 #endif
-  if (g->waves > 1) yield(c, w);
+  if (g->waves > 1 || c->resident) yield(c, w);
   else if (report_deferred(c)) return 1;
   return c->fault;
 }
@@ -173,6 +179,20 @@ u32 stuck(Context *c, Mask exec, u32 instruction) {
   w.stuck = 0;
   return c->fault;
 }
+u32 wave_sleep(Context *c, Mask exec, u32 instruction) { return c->sleeps ? stuck(c, exec, instruction) : 0; }
+// Waits for all workgroups. The last one to arrive orders all accesses before this barrier before all later ones.
+u32 grid_barrier(Context *c, Mask exec, u32 instruction) {
+  Group *g = c->running;
+  const u32 mine = c->grid_barriers;
+  c->changes++;
+  if (++c->arrived == g->groups) {
+    c->arrived = 0, c->grid_barriers++, g->earlier = c->ordinal;
+    renumber(c);
+  }
+  while (c->grid_barriers == mine)
+    if (stuck(c, exec, instruction)) return 1;
+  return 0;
+}
 static u32 draw(u32 &state, u32 n) { return xorshift32(state) % n; }
 static void shuffle(u32 *order, u32 n, u32 &state) {
   for (u32 i = 0; i < n; i++) order[i] = i;
@@ -181,28 +201,29 @@ static void shuffle(u32 *order, u32 n, u32 &state) {
     order[i - 1] = order[j], order[j] = t;
   }
 }
-static u32 run_group(const Job &job, bool barriers, u32 &random) {
+static void begin_group(const Job &job) {
   Context *c = job.c;
   Group &g = *c->running;
-  u32 order[MAX_WAVEFRONTS], alive = g.waves;
-  for (u32 i = 0; i < g.waves; i++) g.wave[i] = {}, g.wave[i].ordinal = ++c->ordinal;
+  for (u32 i = 0; i < g.waves; i++) g.wave[i] = {};
+  renumber(c);
 #if LANES == 32
   for (u32 i = 0; c->who[0] && i < g.waves; i++) next_phase(c, g.wave[i]);
 #endif
-  g.round = ++c->ordinal;
-  if (!barriers || g.waves == 1) {
-    shuffle(order, g.waves, random);
-    for (u32 i = 0; i < g.waves; i++)
-      if (g.current = order[i], run_wave(job, order[i])) return c->fault;
-    return report_deferred(c);
-  }
+}
+static void place_stacks(Group &g, u8 *stacks) {
   for (u32 i = 0; i < g.waves; i++) {
-    void **top = (void **)(c->stacks + (i + 1) * STACK - 64) - SAVED;
+    void **top = (void **)(stacks + (i + 1) * STACK - 64) - SAVED;
     for (int k = 0; k < SAVED; k++) top[k] = nullptr;
     top[RETURN] = (void *)enter;
     g.wave[i].stack = top;
   }
-  for (u32 round = 1; alive; round++) {
+}
+// Executes a workgroup until it ends, has a fault, or waits for other workgroups. `round` counts its barriers.
+static u32 run_rounds(const Job &job, u32 &round, u32 &random) {
+  Context *c = job.c;
+  Group &g = *c->running;
+  u32 order[MAX_WAVEFRONTS];
+  for (;; round++) {
     shuffle(order, g.waves, random);
     u32 waiting = ~0u, still = ~0u; // a wavefront at the barrier; a wavefront that waits for memory to change
     for (bool moved = true; moved;) {
@@ -214,26 +235,44 @@ static u32 run_group(const Job &job, bool barriers, u32 &random) {
         g.current = order[i], starting = &job;
         parity_switch(&g.main, w.stack);
         if (c->fault) return c->fault;
-        if (w.done) alive--;
-        else if (w.stuck) still = order[i];
-        else waiting = order[i];
+        if (w.stuck) still = order[i];
+        else if (!w.done) waiting = order[i];
         moved |= !w.stuck | c->changes != changes;
       }
       moved &= still != ~0u;
     }
-    if (still != ~0u) {
+    g.waits = still;
+    if (still != ~0u && !c->resident) {
       const Wave &w = g.wave[still];
       return report(c, STUCK, w.stuck, 0, still * LANES + first(w.stuck), w.instruction);
     }
     if (report_deferred(c)) return c->fault;
-    if (waiting == ~0u) break;
+    if (still != ~0u || waiting == ~0u) return NONE;
     g.round = ++c->ordinal;
+    u32 ordered = 0;
+    for (u32 i = 0; i < g.waves; i++) ordered |= g.wave[i].synchronised;
     // The barrier does not wait for a wavefront that has ended. If that wavefront worked after the last barrier, it is a fault.
-    for (u32 i = 0; i < g.waves; i++)
+    for (u32 i = 0; i < g.waves; i++) {
+      g.wave[i].synchronised = ordered;
       if (g.wave[i].done && g.wave[i].busy && g.wave[i].epoch < round)
         return fault(c, DIVERGENT_BARRIER, 0, 0, i * LANES | WHOLE_WAVEFRONT, g.wave[waiting].instruction);
+    }
   }
-  return NONE;
+}
+static u32 run_group(const Job &job, bool barriers, u32 &random) {
+  Context *c = job.c;
+  Group &g = *c->running;
+  begin_group(job);
+  if (barriers && g.waves > 1) {
+    u32 round = 1;
+    place_stacks(g, c->stacks);
+    return run_rounds(job, round, random);
+  }
+  u32 order[MAX_WAVEFRONTS];
+  shuffle(order, g.waves, random);
+  for (u32 i = 0; i < g.waves; i++)
+    if (g.current = order[i], run_wave(job, order[i])) return c->fault;
+  return report_deferred(c);
 }
 
 // --- launch: executes the workgroups in order; returns the fault or NONE ---
@@ -243,6 +282,76 @@ static u32 coprime_step(u32 &random, u32 n) {
     while (b) { u32 t = a % b; a = b, b = t; }
     if (a == 1) return step;
   }
+}
+static void set_group(Context *c, const u32 *grid, u64 at) {
+  c->group[0] = at % grid[0], c->group[1] = at / grid[0] % grid[1], c->group[2] = at / grid[0] / grid[1];
+}
+// Each workgroup begins with unwritten LDS.
+static void clear_lds(Context *c) {
+  memset(c->shadow + (c->lds - c->base), c->fresh, c->lds_bytes);
+  memset(c->shadow + (c->lds - c->base), WRITABLE | READABLE, c->lds_zeros);
+  memset(c->data + (c->lds - c->base), 0, c->lds_zeros);
+}
+
+static void clear_scratch(Context *c, u64 bytes) {
+  for (u64 k = 0; k < bytes; k += c->scratch_stride) memset(c->shadow + (c->scratch - c->base + k), c->fresh, c->scratch_bytes);
+}
+
+// --- cooperative launches: all workgroups have begun, and each runs until it waits for the others ---
+struct Resident { // a workgroup while others run; its LDS and the state of its LDS follow
+  Wave wave[MAX_WAVEFRONTS];
+  u32 round, ended, barriers; // barriers of the grid that it knows of
+};
+static_assert(sizeof(Resident) <= RESIDENT);
+static void keep_lds(const Context *c, Resident *r, bool restores) {
+  u8 *const kept = (u8 *)r + RESIDENT, *const data = c->data + (c->lds - c->base), *const state = c->shadow + (c->lds - c->base);
+  const u64 n = c->lds_bytes;
+  if (restores) memcpy(data, kept, n), memcpy(state, kept + n, n);
+  else memcpy(kept, data, n), memcpy(kept + n, state, n);
+}
+static u32 advance(const Job &job, Resident *r, u64 number, u32 &random) {
+  Context *c = job.c;
+  Group &g = *c->running;
+  if (!r->round) {
+    r->round = 1, r->barriers = c->grid_barriers;
+    clear_lds(c);
+    begin_group(job);
+    place_stacks(g, c->stacks + number * g.waves * STACK);
+  } else {
+    memcpy(g.wave, r->wave, sizeof g.wave);
+    keep_lds(c, r, true);
+    if (r->barriers != c->grid_barriers) renumber(c);
+  }
+  if (run_rounds(job, r->round, random)) return c->fault;
+  r->ended = g.waits == ~0u, r->barriers = c->grid_barriers;
+  memcpy(r->wave, g.wave, sizeof g.wave);
+  keep_lds(c, r, false);
+  return NONE;
+}
+static u32 launch_resident(const Job &job, const u32 *grid, u64 span, u64 begin, u64 step, u32 &random) {
+  Context *c = job.c;
+  Group &g = *c->running;
+  const u64 scratch = c->scratch;
+  u64 left = g.groups;
+  clear_scratch(c, g.groups * span);
+  for (c->sleeps = 1; left;) {
+    const u64 before = left, changes = c->changes;
+    for (u64 i = 0; i < g.groups; i++) {
+      Resident *r = (Resident *)(c->resident + i * (RESIDENT + 2ul * c->lds_bytes));
+      if (r->ended) continue;
+      set_group(c, grid, (begin + i * step) % g.groups);
+      c->scratch = scratch + i * span;
+      if (advance(job, r, i, random)) return c->fault;
+      left -= r->ended;
+    }
+    if (left < before || c->changes != changes) continue;
+    // A wavefront that sleeps may count down. One that runs is known to wait for ever if its state repeats.
+    const Wave &w = g.wave[g.waits];
+    if (!c->sleeps) report(c, STUCK, w.stuck, 0, g.waits * LANES + first(w.stuck), w.instruction);
+    if (c->fault) return c->fault;
+    c->sleeps = 0;
+  }
+  return report_unverified_loads(c);
 }
 EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block, u32 barriers) {
   const Job job = {c, kernel, block};
@@ -255,18 +364,16 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   memset(group.feeds, 0, c->compares ? sizeof group.feeds : 0);
   c->running = &group, c->fault = NONE, c->crossed = 0, c->watched = nullptr;
   if (c->program && c->program->constants) c->program->constants[0] = c->program->constants[1] = 0;
-  u64 groups = (u64)grid[0] * grid[1] * grid[2], span = group.waves * LANES * (u64)c->scratch_stride;
+  const u64 groups = group.groups = (u64)grid[0] * grid[1] * grid[2], span = group.waves * LANES * (u64)c->scratch_stride;
   u32 random = c->seed, step = 1, begin = 0;
-  if (random && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = c->sampled ? 0 : draw(random, groups);
+  if (random && !c->in_order && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = c->sampled ? 0 : draw(random, groups);
+  c->sleeps = 0, c->arrived = 0;
+  if (c->resident) return launch_resident(job, grid, span, begin, step, random);
   for (u64 i = 0, n = c->sampled && c->sampled < groups ? c->sampled : groups; i < n; i++) {
     u64 at = (begin + i * step) % groups;
-    c->group[0] = at % grid[0], c->group[1] = at / grid[0] % grid[1], c->group[2] = at / grid[0] / grid[1];
-    // Each workgroup begins with unwritten LDS and scratch memory.
-    memset(c->shadow + (c->lds - c->base), c->fresh, c->lds_bytes);
-    memset(c->shadow + (c->lds - c->base), WRITABLE | READABLE, c->lds_zeros);
-    memset(c->data + (c->lds - c->base), 0, c->lds_zeros);
-    for (u64 k = 0; group.scratched && k < span; k += c->scratch_stride)
-      memset(c->shadow + (c->scratch - c->base + k), c->fresh, c->scratch_bytes);
+    set_group(c, grid, at);
+    clear_lds(c);
+    if (group.scratched) clear_scratch(c, span);
     group.scratched = !c->trace[0]; // tracing sets it
     if (run_group(job, barriers, random)) return c->fault;
   }

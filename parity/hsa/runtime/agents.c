@@ -123,7 +123,7 @@ API hsa_status_t hsa_agent_get_info(hsa_agent_t handle, int attribute, void *out
     case 0xA00D: VALUE(uint32_t, 1);
     case 0xA00E: return memset(out, 0, 16), SUCCESS; // registers to flush the host's writes: none
     case 0xA00F: VALUE(uint32_t, 0);
-    case 0xA010: VALUE(bool, false);          // cooperative queues: workgroups run one after another
+    case 0xA010: VALUE(bool, number);         // cooperative queues
     case 0xA011: snprintf(text, sizeof text, number ? "GPU-%016x" : "CPU-XX", number); TEXT(21, text);
     case 0xA012: VALUE(uint32_t, 0);
     case 0xA013: VALUE(bool, false);

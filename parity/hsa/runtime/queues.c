@@ -23,6 +23,7 @@ union Packet {
 };
 _Static_assert(sizeof(union Packet) == 64, "a packet has 64 bytes");
 enum { VENDOR = 0, INVALID = 1, DISPATCH = 2, BARRIER_AND = 3, BARRIER_OR = 5, BARRIER_VALUE = 2 };
+enum { COOPERATIVE = 2 };  // the type of a queue
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
@@ -57,12 +58,13 @@ static bool is_ready(const union Packet *packet, int type) {
     return type == BARRIER_AND ? all : any || none;
 }
 
-static hsa_status_t launch(const union Packet *packet) {
+static hsa_status_t launch(const union Packet *packet, bool cooperative) {
     const uint64_t values[] = {packet->dispatch.object,  packet->dispatch.arguments, packet->dispatch.grid[0],
                                packet->dispatch.grid[1], packet->dispatch.grid[2],   packet->dispatch.block[0],
-                               packet->dispatch.block[1], packet->dispatch.block[2], packet->dispatch.lds};
+                               packet->dispatch.block[1], packet->dispatch.block[2], packet->dispatch.lds,
+                               cooperative};
     struct Reply reply = {ERROR};
-    free(server_ask(LAUNCH, values, 9, NULL, 0, &reply));
+    free(server_ask(LAUNCH, values, 10, NULL, 0, &reply));
     return (hsa_status_t)reply.status;
 }
 
@@ -78,7 +80,7 @@ static bool advance(struct Queue *queue) {
     hsa_status_t status = SUCCESS;
     const uint64_t start = now();
     if (type == DISPATCH)
-        status = launch(packet);
+        status = launch(packet, queue->type == COOPERATIVE);
     else if (type != BARRIER_AND && type != BARRIER_OR && !(type == VENDOR && packet->waiting.format == BARRIER_VALUE))
         status = INVALID_PACKET_FORMAT;
     const hsa_signal_t completion = packet->dispatch.completion;

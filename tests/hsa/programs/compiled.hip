@@ -1,10 +1,15 @@
-// A kernel that hiprtc compiles, and the module API.
+// A kernel that hiprtc compiles, and the module API. A module that is loaded again has its initial values again.
 #include <hip/hiprtc.h>
 
 #include "check.h"
 
 int main() {
-    const char* source = "extern \"C\" __global__ void fill(int* out, int value) { out[threadIdx.x] = value + threadIdx.x; }";
+    const char* source = "__device__ int times = 0;"
+        "extern \"C\" __global__ void fill(int* out, int value) {"
+        "    if (threadIdx.x == 0) times++;"
+        "    __syncthreads();"
+        "    out[threadIdx.x] = value * times + threadIdx.x;"
+        "}";
     hiprtcProgram program;
     EXPECT(hiprtcCreateProgram(&program, source, "fill.hip", 0, nullptr, nullptr) == HIPRTC_SUCCESS);
     EXPECT(hiprtcCompileProgram(program, 0, nullptr) == HIPRTC_SUCCESS);
@@ -15,13 +20,15 @@ int main() {
     hipModule_t module;
     hipFunction_t function;
     int *out, value = 40, found[64];
-    CHECK(hipModuleLoadData(&module, code.data()));
-    CHECK(hipModuleGetFunction(&function, module, "fill"));
     CHECK(hipMalloc(&out, sizeof found));
     void* arguments[] = {&out, &value};
-    CHECK(hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr));
-    CHECK(hipMemcpy(found, out, sizeof found, hipMemcpyDeviceToHost));
-    for (int i = 0; i < 64; i++) EXPECT(found[i] == 40 + i);
-    CHECK(hipModuleUnload(module));
+    for (int k = 0; k < 3; k++) {
+        CHECK(hipModuleLoadData(&module, code.data()));
+        CHECK(hipModuleGetFunction(&function, module, "fill"));
+        CHECK(hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr));
+        CHECK(hipMemcpy(found, out, sizeof found, hipMemcpyDeviceToHost));
+        for (int i = 0; i < 64; i++) EXPECT(found[i] == 40 + i);
+        CHECK(hipModuleUnload(module));
+    }
     puts("done");
 }
