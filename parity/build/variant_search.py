@@ -141,7 +141,7 @@ def _attempt(source: Source, job: Job, known_errors: Sequence[Finding]) -> _Atte
     built = _read(source, job.target.name, folder, provenance(source, job.target))
     built = replace(built, seconds=time.perf_counter() - start, cached=cached)
     empty = frozenset[str]() if cached else _empty_kernels(built, source)  # a cached source was examined before
-    if not (built.entries or source.kernels):
+    if not (built.entries or source.guessed):
         return _Attempt(built, with_kernels(source, vendor), empty)
     return _Attempt(built, with_cuda_version(vendor) if empty else (), empty)
 

@@ -8,6 +8,7 @@ AMD's results. In a project with settings, only missing case files are written. 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -283,17 +284,22 @@ class _CaseFiles:
         rejected = "parity rejects the file that declares it: " + "; ".join(suite.problems)
         failed = dict.fromkeys(untried.keys() - suite.ops.keys(), rejected)
         run = Run(replace(suite, known=None), Selection(entries), chosen, Settings())
-        end = time.monotonic() + self.limit * len(untried)
+        end = math.inf
 
         def check_time(record: CaseRecord) -> None:
             if time.monotonic() > end:
                 raise _OutOfTime
 
         with run_progress(shown) as (report, _):
-            results = run.build().execute(report, check_time)
+            prepared = run.build()
+            tasks = tuple(replace(task, shrink=False) for task in prepared.plan.tasks)
+            prepared = replace(prepared, plan=replace(prepared.plan, tasks=tasks))
+            end = time.monotonic() + self.limit * len(untried)
+            results = prepared.execute(report, check_time)
         if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _OutOfTime):
             raise results.stopped
-        return failed | {record.op: _reason(record) for record in results.records if _is_misdeclared(record)}
+        reasons = ((record.op, _misdeclared(record, untried[record.op][1].doubt)) for record in results.records)
+        return failed | {name: reason for name, reason in reasons if reason}
 
     def summary(self) -> int:
         """Report the ops that are comments, and those that always fault. Return the number of declared ops."""
@@ -391,14 +397,15 @@ def _reported(built: Sequence[Built], files: _CaseFiles) -> Iterator[tuple[Built
             errors().print(f"parity: {done}; the same command continues with the remaining kernels")
 
 
-def _is_misdeclared(record: CaseRecord) -> bool:
-    """Return True for a failure that the port cannot have caused."""
-    return record.verdict.failed and (record.where.side == "cuda" or NEITHER_SIDE in record.verdict.detail)
-
-
-def _reason(record: CaseRecord) -> str:
+def _misdeclared(record: CaseRecord, doubt: str) -> str:
+    """Return why a failure shows nothing of the port, or an empty string. With ``doubt``, the sides may differ."""
+    if not record.verdict.failed:
+        return ""
     detail = record.verdict.detail.strip().splitlines()
-    return f"with what was guessed, CUDA's side fails in {record.case}: {detail[0] if detail else record.verdict.kind}"
+    place = f"in {record.case}: {detail[0] if detail else record.verdict.kind}"
+    if record.where.side == "cuda" or NEITHER_SIDE in record.verdict.detail:
+        return f"with what was guessed, CUDA's side fails {place}"
+    return f"{doubt}; AMD's side fails {place}" if doubt else ""
 
 
 def _build_cuda(project: Project, modules: Mapping[str, Path], settings: BuildSettings) -> dict[str, Built] | None:

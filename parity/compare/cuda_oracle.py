@@ -112,6 +112,21 @@ def expected_from_cuda(
     return Expected(oracle, lambda _: Bounds(value, 0.0, allowed, allowed), unspecified=mixed, bias=bias)
 
 
+@np.errstate(all="ignore")
+def is_unstable(oracle: Array, sides: Sequence[RoundingRuns], input_size: float) -> bool:
+    """Return True if roundings leave no digit of an element, and move it by more than the largest number of the inputs.
+
+    Examples are the solution of a singular system of equations, and an iteration that diverges.
+    """
+    kind = array_dtype(oracle)
+    if kind.is_block or not kind.is_float or not sides:
+        return False
+    runs = [_wides(side.nearest, *side.moved) for side in sides]
+    spread = np.add.reduce([*map(_spread, runs)])
+    size = np.nan_to_num(np.abs(np.concatenate(runs)), nan=0.0, posinf=0.0).max(0)
+    return bool(((spread > input_size) & (furthest(kind.name) * spread >= size)).any())
+
+
 BIASED = 24
 """The least number of different pairs of results that show a bias. By chance, one in 8 million cases has a single
 direction. Equal pairs count once, because equal inputs have the same tie.

@@ -125,7 +125,7 @@ class Worker:
         may_be_vacuous = task.picked or any(fnmatchcase(task.op, name) for name in self.suite.allow_vacuous)
         failure = progress.sensitivity[column].failure(task.op, may_be_vacuous=may_be_vacuous)
         passed = (number for number, record in enumerate(records) if record.verdict.passed and record.verdict.total)
-        if failure and task.shrink and (first := next(passed, None)) is not None:
+        if failure and (task.shrink or task.cases is None) and (first := next(passed, None)) is not None:
             verdict = replace(failure, wrong=records[first].verdict.total, total=records[first].verdict.total)
             records[first] = self._mark(replace(records[first], verdict=verdict))
         return records

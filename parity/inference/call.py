@@ -168,7 +168,8 @@ class _Facts:
     @property
     def any_grid(self) -> bool:
         """True if one block is enough for a kernel that loops over its elements."""
-        return self.spec.grid == ("1",) and self.one.flow is not None and self.one.flow.strided
+        spec, flow = self.spec, self.one.flow
+        return spec.grid == ("1",) and not spec.is_measured and flow is not None and flow.strided
 
     @cached_property
     def is_plain(self) -> bool:

@@ -19,6 +19,8 @@ from parity.inference.spec import InferredSpec, Numbers, Triple
 _UNITY = re.compile(r"(?i)\w*(?:stride|dilat|group|inc|step)\w*")
 """Matches names of numbers that are usually 1."""
 _SIZES = (16, 32, 64, 8, 4, 128, 2, 1)
+_SMALL_SIZES = (4, 2, 16, 32, 64, 8, 128, 1)
+"""Sizes for a kernel whose threads have private arrays: these have room for small numbers only."""
 _MIXED = (1, 2, 3, 4, 5, 7, 8, 16, 32, 64)
 _TRIES = 24
 _MOST_GIVEN, _MOST_BLOCKS = 4096, 64
@@ -59,7 +61,7 @@ def _candidates(
     grids = [*_given_grids(launches), *(_grid(experiment.axes, count) for count in (2, 1))]
     given = {**{name: usual[name] for name in experiment.numbers if name in usual}, **_given(experiment, launches)}
     geometries = [*itertools.product(blocks, dict.fromkeys(grids))]
-    for numbers in _choices(experiment.numbers, given):
+    for numbers in _choices(experiment.numbers, given, _SMALL_SIZES if experiment.flow.private else _SIZES):
         for block, grid in geometries:
             yield block, grid, numbers
     for block, grid in geometries:  # as many elements as threads
@@ -91,10 +93,10 @@ def _grid(axes: Sequence[str], count: int) -> Triple:
     return x, y, z
 
 
-def _choices(names: Sequence[str], given: Mapping[str, int]) -> Iterator[dict[str, int]]:
+def _choices(names: Sequence[str], given: Mapping[str, int], sizes: Sequence[int]) -> Iterator[dict[str, int]]:
     """Yield values for numbers: equal ones, then mixtures. Those of the host's code remain at first."""
     usual = {name: 1 for name in names if _UNITY.fullmatch(name)}
-    for size in _SIZES:
+    for size in sizes:
         yield {**dict.fromkeys(names, size), **usual, **given}
     pick = random.Random(len(names))
     for _ in range(_TRIES if names else 0):

@@ -15,10 +15,11 @@ import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Literal
 
 from parity.emulator.instruction import Instruction
-from parity.emulator.ptx.parse import FunctionText, function_texts, module_variables, parse_function
+from parity.emulator.ptx.parse import FunctionText, file_names, function_texts, module_variables, parse_function
 
 _Access = Literal["ld", "st", "atom"]
 
@@ -34,6 +35,8 @@ _THREADS = re.compile(r"\.(?:reqntid|maxntid) (\d+)(?:, (\d+))?(?:, (\d+))?")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _REAL = re.compile(r"0[fd]([0-9A-Fa-f]{16}|[0-9A-Fa-f]{8})$")
 _CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp)\b")
+_PRIVATE = re.compile(r"^\s*\.local\b", re.MULTILINE)
+_LINE = re.compile(r"^\s*\.loc\s+(\d+)", re.MULTILINE)
 _BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")
 _TYPES = re.compile(r"[bsuf](?:8|16|32|64|128)|f16x2|bf16x2|bf16")
 
@@ -108,6 +111,8 @@ class Flow:
         fixed: True if no other block than ``threads`` is possible.
         loaded: The parts of the arguments that the kernel loads, with their PTX types.
         reals: Constants that the kernel compares floating-point values with.
+        private: True if threads have private arrays.
+        random: True if the kernel draws numbers with cuRAND.
     """
 
     types: tuple[str, ...]
@@ -124,6 +129,8 @@ class Flow:
     fixed: bool = False
     loaded: Mapping[Key, str] = field(default_factory=dict)
     reals: tuple[float, ...] = ()
+    private: bool = False
+    random: bool = False
 
 
 def flows(ptx: str) -> dict[str, Flow]:
@@ -131,13 +138,18 @@ def flows(ptx: str) -> dict[str, Flow]:
     variables = module_variables(ptx).values()
     dynamic = [each.name for each in variables if each.space == "shared" and not each.size]
     sizes = {each.name: each.size for each in variables if each.space == "const" and not each.value}
+    random = {number for number, path in file_names(ptx).items() if "curand" in PurePath(path).name}
     found = {}
     for text in (each for each in function_texts(ptx).values() if each.entry):
         words = set(_WORD.findall(text.text))
         kernel = _DataFlow(text)
         tables = {name: Table(sizes[name], kernel.read_as(name)) for name in sorted(words & set(sizes))}
         crosses = _CROSSES.search(text.text) is not None
-        found[text.name] = replace(kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables)
+        found[text.name] = replace(
+            kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables,
+            private=_PRIVATE.search(text.text) is not None,
+            random=not random.isdisjoint(map(int, _LINE.findall(text.text))),
+        )  # fmt: skip
     return found
 
 

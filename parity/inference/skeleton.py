@@ -33,6 +33,7 @@ _NO_OUTPUT = "it has no output that it is given, so nothing can be compared"
 _NOTHING_WRITTEN = "it writes to nothing that it is given, so nothing can be compared"
 _UNWRITTEN, _OUTSIDE = "never-written", "out-of-bounds"
 """Words of failures that a more careful declaration may avoid."""
+_RANDOM = "it draws numbers with cuRAND, and hipRAND's numbers differ, so say reference="
 _SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
 """How much larger tensors are in each attempt, and the largest factor and number of elements."""
 _GUESSED_ROLE = "a guess: written; updates= are read as well"
@@ -50,6 +51,7 @@ class Skeleton:
         omitted: Why there is nothing to declare.
         question: What could not be inferred.
         launched: Where and how host code launches the kernel.
+        doubt: Why the results of CUDA and AMD may differ without a mistake of the port.
         again: Declares the kernel more carefully after this declaration failed for a reason. None if nothing is left.
     """
 
@@ -60,6 +62,7 @@ class Skeleton:
     omitted: str = ""
     question: str = ""
     launched: str = ""
+    doubt: str = ""
     again: Callable[[str], Skeleton | None] = field(default=lambda reason: None, compare=False)
 
     @property
@@ -109,17 +112,18 @@ def skeletons(
         launches: The launches in host code, by the kernel's name without namespaces.
         known: The text of a case file. Kernels in it are left out.
     """
-    groups: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
+    groups: dict[tuple[str, tuple[str, ...], str], list[Signature]] = {}
     for kernel in kernels:
         probe = probes.get(kernel.name) if probes is not None else None
         host = (launches or {}).get(unqualified((spelled(kernel.name) or (kernel.name,))[0]), ())
         one = replace(read_signature(kernel, (flows or {}).get(kernel.name), probe, structures), launches=tuple(host))
-        groups.setdefault((one.pattern, tuple(each.name for each in one.args)), []).append(one)
+        overload = "" if one.types else one.text
+        groups.setdefault((one.pattern, tuple(each.name for each in one.args), overload), []).append(one)
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
-    patterns = Counter(pattern for pattern, _ in groups)
+    patterns = Counter(pattern for pattern, *_ in groups)
     titles = Counter[str]()
-    for (pattern, _), alike in groups.items():
+    for (pattern, *_), alike in groups.items():
         title = re.sub(r"\W+", "_", re.sub(r"_?<?\{\w\}>?", "", pattern)).strip("_")
         titles[title] += 1
         title += f"_{titles[title]}" * (titles[title] > 1)
@@ -148,6 +152,8 @@ class _Attempt:
 
     def after(self, reason: str) -> _Attempt | None:
         """Return the next attempt after one that failed, or None if no other attempt may succeed."""
+        if reason.startswith(_RANDOM):
+            return None
         if _UNWRITTEN in reason and not self.cautious:
             return replace(self, cautious=True)
         if not self.single:
@@ -189,6 +195,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         (*tensors.inputs, *call.params),
         question=question or _rejected(name, keywords),
         launched=_launched(one),
+        doubt=_doubt(one, spec),
         again=partial(_again, name, source, alike, attempt),
     )
 
@@ -427,6 +434,15 @@ def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> Inferre
         name = each.name if each.is_pointer else safe_name(each.name)
         args.append(KernelArgument(name, dtype, each.is_pointer, each.key))
     return one.probe(args, one.flow, single)
+
+
+def _doubt(one: Signature, spec: InferredSpec | None) -> str:
+    """Return why CUDA's and AMD's results may differ without a mistake of the port, or an empty string."""
+    if one.flow and one.flow.random:
+        return _RANDOM
+    if one.flow and one.flow.private and spec and spec.is_measured:
+        return "its threads have private arrays, which may be too small for the numbers that were guessed"
+    return ""
 
 
 def _launched(one: Signature) -> str:

@@ -345,7 +345,9 @@ def _part(source: Source, names: tuple[str, ...]) -> Source | None:
 
 def _instantiated(source: Source, names: tuple[str, ...]) -> Source | None:
     """Instantiate kernel templates that nothing in the source instantiates."""
-    return replace(source, kernels=names, guessed=True, repairs=_fresh_repairs(source)) if names else None
+    if source.kernels or not names:
+        return None
+    return replace(source, kernels=names, guessed=True, repairs=_fresh_repairs(source))
 
 
 def _without_libraries(source: Source, names: tuple[str, ...]) -> Source | None:

@@ -311,6 +311,15 @@ def test_build_takes_switch_that_enables_kernels(tmp_path, cache):
     assert ([each.flag for each in one.switches], one.error.findings[0].name) == (["-DHAS_FILL"], "nothing")
 
 
+def test_build_with_declared_template_takes_switch_that_enables_it(tmp_path, cache):
+    (tmp_path / "fill.cu").write_text(
+        "#ifdef USE_CUDA_FILL\ntemplate <class T> __global__ void fill(T* x) { *x = 1; }\n#endif\n"
+    )
+    settings = BuildSettings(kernels={"fill": ("fill<float>",)})
+    for one in build(tmp_path, ["fill"], ["sm_90", "gfx1100"], cache=cache, settings=settings):
+        assert one.code_object and one.code_object.symbol("fill<float>") in one.code_object.kernels, one.target
+
+
 HALVES = """
 #include <torch/extension.h>
 #include <mma.h>

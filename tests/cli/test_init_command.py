@@ -89,6 +89,17 @@ __global__ void subsets(const float* x, float* y, int n) {
     for (long s = 0; s < 1l * n * n * n * n; s++) sum += x[s < n ? s : 0];
     if (threadIdx.x < n) y[threadIdx.x] = sum;
 }
+__global__ void copied(double* to, const float* from) { to[threadIdx.x] = from[threadIdx.x]; }
+__global__ void copied(float* to, const double* from) { to[threadIdx.x] = from[threadIdx.x]; }
+__global__ void planes(float* to, const float* from, long strd, int count, int a, int b, int size) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < 192 * size; i += blockDim.x * gridDim.x)
+        for (int p = 0; p < count; p++) to[p * strd + i % 96 * (a + 3) + b] = from[i % 96 * (a + 3) + b] + i;
+}
+__global__ void boxed(const float* x, float* y, int count, int step, int begin) {
+    float own[6];
+    for (int i = 0; i < count; i++) own[i] = x[i * (step + 3) + begin + threadIdx.x];
+    for (int i = 0; i < count; i++) y[threadIdx.x] = own[(i + begin) % count] + y[threadIdx.x];
+}
 void host(const float* x, float* y, int B, int C) {
     dim3 block(min(C, 32));
     dim3 grid(B * C / block.x);
@@ -107,6 +118,9 @@ TOLD = {
     "records": ("r: 11*n; y: n",),
     "subsets": ("x: n; y: n", '"n": (1, 2,'),
     "chunks": ("B C",),
+    "copied": ('kernel="copied(float*, double const*)"',),
+    "planes": ('grid="1"', "block=32"),
+    "boxed": ("count:i32=4",),
     "plain": ('inputs={"x": "i16", "h": "f16"}', 'outputs={"y": "i16", "g": "f16"}'),
 }
 
@@ -123,13 +137,29 @@ def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, source
         conditions = where.partition('"')[2].partition('"')[0].split(" and ")
         assert len(conditions) == len({*conditions}), where
     result = parity("run", "--target", "gfx1100", "--examples", "30")
-    assert result.code == 0 and "PASS  11 kernels," in result.out, result.out + result.err
+    assert result.code == 0 and "PASS  15 kernels," in result.out, result.out + result.err
 
 
 ADD = """__global__ void {0}(const float* x, float* y, int n) {{
     if (threadIdx.x < n) y[threadIdx.x] += x[threadIdx.x];
 }}
 """
+
+
+def test_init_asks_about_random_numbers_that_differ(parity, tmp_path, sources, with_nvcc):
+    (tmp_path / "src").joinpath("curand_mine.h").write_text(
+        "__device__ inline float drawn(float seed, float by) { return seed * by; }\n"
+    )
+    kernel = "__global__ void {0}(float* x, int n) {{ if (threadIdx.x < n) x[threadIdx.x] = drawn({1}, 2.5f); }}\n"
+    mine = '#ifdef __HIP_PLATFORM_AMD__\n#define SEED 3\n#else\n#define SEED 2\n#endif\n#include "curand_mine.h"\n'
+    sources(random=mine + kernel.format("alike", "x[threadIdx.x]") + kernel.format("noise", "SEED * x[threadIdx.x]"))
+    made = parity("init", "--kernels", "src")
+    parts = _declared(tmp_path, "random")
+    assert "To be completed" not in parts["alike"], made.err
+    assert (
+        "it draws numbers with cuRAND, and hipRAND's numbers differ, so say reference=; AMD's side fails in"
+        in (parts["noise"])
+    ), made.err
 
 
 def test_init_only_named_kernels_adds_others_later(parity, tmp_path, sources, with_nvcc):

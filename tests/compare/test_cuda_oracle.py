@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from parity.compare.comparison import compare
-from parity.compare.cuda_oracle import RoundingRuns, expected_from_cuda, same_values
+from parity.compare.cuda_oracle import RoundingRuns, expected_from_cuda, is_unstable, same_values
 from parity.model.launch import Arithmetic
 from parity.reference.accuracy import accuracy, furthest
 from parity.reference.expected import Limits
@@ -105,6 +105,20 @@ def test_overflow_to_infinity_or_nan_is_not_judged():
     assert not judged(-np.inf, np.nan, COMPARES, **still).passed
     assert not judged(-np.inf, np.inf, ROUNDS, [np.inf] * 9, **still).passed
     assert not judged(1.0, np.nan, ROUNDS, [np.nan] * 9, **still).passed
+
+
+@pytest.mark.parametrize(
+    ("runs", "unstable"),
+    [
+        ([50.0, -40.0, 900.0], True),
+        ([50.0, -40.0, 5.0], False),  # cancellation: the inputs are as large as the change
+        ([1e6, 1e6 + 150, 1e6 - 20], False),  # digits are left
+    ],
+)
+def test_result_without_digits_is_unstable(runs, unstable):
+    near, *moved = (np.array([1.0, each], np.float32) for each in runs)
+    assert is_unstable(near, [RoundingRuns(near, moved)], 100.0) is unstable
+    assert not is_unstable(near, [RoundingRuns(near, moved)], np.inf)
 
 
 def test_infinity_is_not_nan_in_code_without_sums():
