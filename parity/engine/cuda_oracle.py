@@ -88,8 +88,9 @@ class CudaOracle:
         arrays = [np.asarray(each) for each in self.call.inputs.values()]
         if any(each.dtype.names for each in arrays):
             return math.inf
-        sizes = (np.abs(each.astype(np.float64)) for each in arrays if each.size)
-        return max((float(np.where(np.isfinite(each), each, 0).max()) for each in sizes), default=0.0)
+        with np.errstate(all="ignore"):  # signalling NaNs
+            wide = [np.abs(each.astype(np.float64)) for each in arrays if each.size]
+        return max((float(np.where(np.isfinite(each), each, 0).max()) for each in wide), default=0.0)
 
     @property
     def _is_ordered(self) -> bool:

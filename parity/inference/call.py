@@ -230,7 +230,9 @@ def _conditions(facts: _Facts) -> tuple[tuple[str, ...], dict[str, Literal]]:
     spec, choices = facts.spec, dict[str, Literal]()
     # Empty tensors are excluded: what is not written then is not an output.
     where = (*spec.where, *(f"{positions} > 0" for positions in spec.indices.values()))
-    where += tuple(f"{each.bound} > 0" for each in spec.roles.values() if each.use == "offsets")
+    where += tuple(
+        f"{each.bound} > 0" for each in spec.roles.values() if each.use == "offsets" and not each.bound.isdecimal()
+    )
     for name in sorted(spec.distinct):
         count, most = spec.shapes[name].replace(" ", "*"), spec.indices[name]
         where += (f"{count} <= {most}",)

@@ -10,11 +10,13 @@ import math
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from parity.inference.experiment import Experiment
 from parity.inference.host_launches import HostLaunch
+from parity.inference.index_roles import find_roles
 from parity.inference.probe_launches import Accessed, InputFill, Observation, ProbeLimit, combined
-from parity.inference.spec import InferredSpec, Numbers, Triple
+from parity.inference.spec import IndexRole, InferredSpec, Numbers, Triple
 
 _UNITY = re.compile(r"(?i)\w*(?:stride|dilat|group|inc|step)\w*")
 """Matches names of numbers that are usually 1."""
@@ -30,6 +32,8 @@ _INTEGERS = (0, 1, 2, 3)
 _SEEDS = (1, 2)
 """Seeds of random elements."""
 _WILD = 100_003
+_BOUND, _MOST_SEARCHES = 16, 4
+"""The bound of integer tensors that the kernel does not get as a number, and launches to search such tensors for."""
 _SHARED = (0, 16 << 10)
 """Bytes of dynamic shared memory of a kernel without, and with such memory."""
 
@@ -42,16 +46,33 @@ def measured_spec(
     ``usual`` are numbers to try first.
     """
     best: tuple[int, InferredSpec] | None = None
+    searches = _MOST_SEARCHES if experiment.integer_tensors else 0
     try:
         for block, grid, numbers in _candidates(experiment, blocks, launches, usual):
-            found = _measured(experiment, block, grid, numbers)
-            if found and (best is None or found[0] > best[0]):
-                best = found
-                if best[0] == len(experiment.used):
-                    break
+            found = [_measured(experiment, block, grid, numbers)]
+            if searches:  # with the right bounds, fewer launches do nothing than with random elements
+                searches -= 1
+                found.insert(0, _measured(_with_roles(experiment, block, grid, numbers), block, grid, numbers))
+            for each in filter(None, found):
+                best = each if best is None or each[0] > best[0] else best
+            if best and best[0] == len(experiment.used):
+                break
     except ProbeLimit:
         pass
     return best[1] if best else None
+
+
+def _with_roles(experiment: Experiment, block: Triple, grid: Triple, numbers: Numbers) -> Experiment:
+    """Find the integer tensors whose elements are bounds, for a launch with these numbers."""
+    shared = _SHARED[experiment.flow.dynamic]
+
+    def reach(roles: Mapping[str, IndexRole], names: Sequence[str]) -> dict[str, int]:
+        known, tried = {**dict.fromkeys(names, _BOUND), **numbers}, replace(experiment, roles=roles)
+        runs = [tried.observe(known, grid, block, shared, fill) or {} for fill in experiment.probing_fills]
+        return {each.name: max((run[each.name].end for run in runs if run), default=0) for each in experiment.pointers}
+
+    roles, _ = find_roles(experiment.integer_tensors, experiment.used, experiment.numbers, reach)
+    return replace(experiment, roles=roles)
 
 
 def _candidates(
@@ -107,10 +128,11 @@ def _choices(names: Sequence[str], given: Mapping[str, int], sizes: Sequence[int
 
 def _measured(experiment: Experiment, block: Triple, grid: Triple, numbers: Numbers) -> tuple[int, InferredSpec] | None:
     """Return how many tensors a launch reaches, and its specification. None if it faults or writes nothing."""
-    shared = _SHARED[experiment.flow.dynamic]
+    shared, roles = _SHARED[experiment.flow.dynamic], experiment.roles or {}
+    known = {**{role.bound: _BOUND for role in roles.values() if role.bound}, **numbers}
 
     def observe(fill: InputFill) -> Observation | None:
-        return experiment.observe(numbers, grid, block, shared, fill)
+        return experiment.observe(known, grid, block, shared, fill)
 
     runs = list[Observation]()
     needed = (*experiment.fills, *(InputFill(whole=value) for value in _INTEGERS[1:] if experiment.integer_tensors))
@@ -124,11 +146,11 @@ def _measured(experiment: Experiment, block: Triple, grid: Triple, numbers: Numb
     if not any(run[name].written for run in runs for name in run):
         return None
     small = set[str]()
-    for name in experiment.integer_tensors:
-        wild = observe(InputFill(whole=1, one=name, value=_WILD)), observe(InputFill(whole=1, one=name, value=-_WILD))
-        usual = observe(InputFill(whole=1))
-        if any(run != usual for run in wild):
-            small.add(name)
+    for name in (each for each in experiment.integer_tensors if each not in roles):
+        for usual in (InputFill(whole=1), InputFill(seed=_SEEDS[0])):
+            wild = (observe(replace(usual, one=name, value=value)) for value in (_WILD, -_WILD))
+            if (run := observe(usual)) is not None and any(each != run for each in wild):
+                small.add(name)
     whole = frozenset(
         each.name for each in experiment.pointers
         if all(run[each.name].written == run[each.name].end * each.dtype.itemsize > 0 for run in runs)
@@ -141,6 +163,7 @@ def _measured(experiment: Experiment, block: Triple, grid: Triple, numbers: Numb
         shared=str(shared) if shared else "",
         whole=whole,
         small=frozenset(small),
+        roles={name: replace(role, bound=str(known.get(role.bound, ""))) for name, role in roles.items()},
         is_measured=True,
         made={**{name: str(value) for name, value in numbers.items()}, **experiment.made},
     )

@@ -64,8 +64,8 @@ class Parameter:
     """A parameter of a kernel. For C linkage without PTX, ``dtype`` is empty and ``is_written`` is None.
 
     ``is_input`` is None without PTX. ``lanes`` is the number of elements per access, ``is_vector`` is True for vector
-    types, and ``is_empty`` for a structure without fields. ``key`` is the position, and the byte offset for a field of
-    the structure ``inside``.
+    types, ``is_empty`` for a structure without fields, and ``is_typed`` if the sources state the type. ``key`` is the
+    position, and the byte offset for a field of the structure ``inside``.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Parameter:
     is_vector: bool = False
     is_bool: bool = False
     is_empty: bool = False
+    is_typed: bool = False
     key: tuple[int, int] = (0, 0)
     inside: str = ""
 
@@ -140,7 +141,7 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
             is_empty &= not (structures and structures.fields(bare, 1))
             parameter = Parameter(
                 each.name, "u8" if is_empty else dtype, each.size, is_pointer or "*" in each.c_type, is_written, None,
-                lanes, lanes > 1, bare == "bool", is_empty, (i, each.offset), inside,
+                lanes, lanes > 1, bare == "bool", is_empty, bool(dtype), (i, each.offset), inside,
             )  # fmt: skip
             args.append(_seen(parameter, flow, len(kernel.args), each.c_type))
     twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}

@@ -210,11 +210,11 @@ def _again(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt
 
 
 def _scaled(spec: InferredSpec, scale: int) -> InferredSpec:
-    """Return a specification with larger tensors, all of one size, which a launch does not write completely."""
+    """Return a specification with larger tensors, which a launch does not write completely. Bounds remain."""
     if scale == 1:
         return spec
     most = min(max(map(int, spec.shapes.values())) * scale, _MOST_ELEMENTS)
-    shapes = {name: str(max(int(dims), most)) for name, dims in spec.shapes.items()}
+    shapes = {name: dims if name in spec.roles else str(max(int(dims), most)) for name, dims in spec.shapes.items()}
     return replace(spec, shapes=shapes, whole=frozenset())
 
 
@@ -400,7 +400,7 @@ def _kinds(alike: Sequence[Signature], written: set[str]) -> dict[str, str]:
 
 def _may_be(parameter: Parameter, dtype: str, varies: bool) -> bool:
     """Return True if a parameter may have a dtype. Unless it ``varies``, it must be known to have it."""
-    if not varies or dtype not in NUMBERS:
+    if parameter.is_typed or not varies or dtype not in NUMBERS:
         return parameter.dtype == dtype
     known = NUMBERS.get(parameter.dtype)
     size = known.itemsize if known and parameter.is_pointer else 0 if parameter.is_pointer else parameter.size

@@ -100,6 +100,17 @@ __global__ void boxed(const float* x, float* y, int count, int step, int begin) 
     for (int i = 0; i < count; i++) own[i] = x[i * (step + 3) + begin + threadIdx.x];
     for (int i = 0; i < count; i++) y[threadIdx.x] = own[(i + begin) % count] + y[threadIdx.x];
 }
+extern "C" __global__ void counted_f32(const float* x, const unsigned* count, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count[0]) y[i] = x[i];
+}
+__global__ void placed(int n, const int* begin, const int* ids, const int* owner, const int* first, int* at) {
+    if (blockIdx.x >= n) return;
+    for (int q = begin[blockIdx.x] + threadIdx.x; q < begin[blockIdx.x + 1]; q += blockDim.x) {
+        int o = owner[min(ids[q], (int)blockIdx.x)], size = first[o + 1] - first[o];
+        at[q] = o + (ids[q] - first[o]) * size;
+    }
+}
 void host(const float* x, float* y, int B, int C) {
     dim3 block(min(C, 32));
     dim3 grid(B * C / block.x);
@@ -121,6 +132,8 @@ TOLD = {
     "copied": ('kernel="copied(float*, double const*)"',),
     "planes": ('grid="1"', "block=32"),
     "boxed": ("count:i32=4",),
+    "counted_f32": ('inputs={"x": "T", "count": "u32"}', 'indices={"count": "count_most+1"}'),
+    "placed": ('"begin": ("offsets",)', '"owner": ("0..3",)'),
     "plain": ('inputs={"x": "i16", "h": "f16"}', 'outputs={"y": "i16", "g": "f16"}'),
 }
 
@@ -137,7 +150,7 @@ def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, source
         conditions = where.partition('"')[2].partition('"')[0].split(" and ")
         assert len(conditions) == len({*conditions}), where
     result = parity("run", "--target", "gfx1100", "--examples", "30")
-    assert result.code == 0 and "PASS  15 kernels," in result.out, result.out + result.err
+    assert result.code == 0 and "PASS  17 kernels," in result.out, result.out + result.err
 
 
 ADD = """__global__ void {0}(const float* x, float* y, int n) {{
