@@ -35,6 +35,7 @@ copy2d = Op(
     shapes="src: d1 d2; out: d1 d2",
     strides="rows",
     writes=True,
+    large_rows=True,
     reference=reference.copy,
     bench=(NamedCase("padded rows of 1024", "src=65536|16x1024:1056,1~normal@0 out=65536|16x1024"),),
 )

@@ -259,6 +259,7 @@ def per_row(
         grid="rows",
         optional=inputs[1:],
         grid_stride=False,
+        large_rows=True,
         reference=function,
         data=("normal", "normal", "unit", "small", "near", "mixed", "special", "bits"),
         points=ROWS,
@@ -332,6 +333,7 @@ def rope(name: str, function: Callable[..., Expected], args: str, dims: str) -> 
             {"b": (1, 2), "h": (31, 33), "t": (33, 31), "d": (2,), "tables": TABLES},
         ),
         grid="max(1, ceil(numel/2/threads))",
+        large_rows=True,
         reference=function,
         data=("normal", "unit", "small", "mixed", "special", "bits"),
         named=(

@@ -186,7 +186,7 @@ def _with_sparse_rows(op: Declaration, sized: Sequence[tuple[int, Case]], multip
             try:
                 case = _with_usual_data(op, with_rows(base, axes, count, strides))
                 case = parse_case(op, f"{str(case)[:-1]} {launch})")
-                if not _takes_large_numbers(lower(op, case)):
+                if not (_takes_large_numbers(lower(op, case)) or op.large_rows):
                     return None
                 if has_independent_rows(op, with_rows(case, axes, FEW_ROWS)):
                     return case

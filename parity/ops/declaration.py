@@ -166,6 +166,8 @@ class Declaration:
     """Further numbers of threads per block that cases may request."""
     grid_stride: bool = True
     """True if the kernel must work for any number of blocks and threads."""
+    large_rows: bool = False
+    """True if all rows together may have more than 2^32 elements although no argument of a launch has 64 bits."""
 
     # Special arguments -------------------------------------------------------------------------------------------
     info: str | Callable[[CaseView], Sequence[int]] = ""

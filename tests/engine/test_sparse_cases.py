@@ -111,6 +111,7 @@ def row_op(reference=neg, *, shapes="x: n l; out: n l", **more):
         (row_op(strides="dense"), "m.m[f32](x=1227134x7000~normal@0 launch=67108864x32)"),
         (row_op(where="n < 1000"), ""),
         (row_op(args="n:i32 l:i32 x out"), ""),
+        (row_op(args="l:i32 x out", large_rows=True), "m.m[f32](x=1227134x7000~normal@0 launch=67108864x32)"),
         (row_op(running_sum), ""),
         (row_op(lambda x: Expected(-x), shapes="x: n l; out: n l; m = 2*n"), None),
         (row_op(shapes="x: n l; out: n 2*n", reference=neg), ""),
@@ -137,6 +138,8 @@ ROW_FAULTS = (
         "const size_t row = quotient(u32(i), right)",
     ),
     ("const_set_u8", "elementwise.cuh", "if ((index | dim) >> 32 == 0)", "if (true)"),
+    ("copy2d_u8", "fill.cu", "= src[row * src_stride + column]", "= src[u32(row * src_stride + column)]"),
+    ("softmax_f32", "reduce.cu", "size_t(blockIdx.x) * n_cols", "size_t(blockIdx.x * n_cols)"),
 )
 
 
