@@ -67,6 +67,13 @@ def test_spreads_of_both_sides_add_up():
     assert judged(ulps(1.5, 90), 1.5, ROUNDS, mine, theirs).passed
 
 
+@pytest.mark.parametrize(("approximates", "distance", "right"), [(True, 22, True), (False, 1, True), (False, 2, False)])
+def test_still_element_beside_a_moved_one_differs_by_an_ulp_without_approximations(approximates, distance, right):
+    options = {"beside": (1, ulps(1, 1)), "approximates": approximates}
+    assert judged(6.0, ulps(6, distance), ROUNDS, [6.0] * 9, **options).passed == right
+    assert judged(6.0, ulps(6, 22), ROUNDS, [6.0, ulps(6, 1)], **options).passed
+
+
 def test_values_independent_of_rounding_are_exact():
     assert judged(6.0, 6.0, ROUNDS, [6.0] * 9, beside=(3, 3)).passed
     assert judged(6.0, ulps(6, 1), ROUNDS, [6.0] * 9, beside=(3, 3)).kind == "value"
