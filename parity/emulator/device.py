@@ -111,6 +111,7 @@ class Device:
     ) -> None:
         self.instruction_budget = instruction_budget
         self._counted, self._traced, self._shadow = counted, traced, shadow
+        self._fresh = _WRITABLE | _READABLE if initialized else _WRITABLE
         kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
         self._programs = Programs(cache or Cache(default_root()), kind, self._language)
         # Unchecked code may write anywhere in a memory, and every written page takes space.
@@ -135,7 +136,7 @@ class Device:
             mailbox=memory.reserve(_MAILBOX), log=self._log.ctypes.data, log_size=_LOGGED,
             snapshot=self._registers.ctypes.data, trace_bytes=memory.slots * TRACED if traced else 0,
             trace_before=memory.before, opened=self._opened.ctypes.data,
-            fresh=_WRITABLE | _READABLE if initialized else _WRITABLE,
+            fresh=self._fresh,
         )  # fmt: skip
         tail = VARIABLES_BYTES + _LDS
         self._trace = Trace(self._context, tail, warps=self._language.warps) if traced else None
@@ -427,6 +428,11 @@ class Device:
         context.reserve = context.whole - context.budget
         context.compares, context.ticks = loaded.executable.traits.compares, 0
         context.clock_rate = options.clock_rate
+        context.fresh = self._fresh if options.memory_fill is None else _WRITABLE | _READABLE
+        if (fill := options.memory_fill) is not None:
+            self._memory.fill(context.lds, context.lds_bytes, fill)
+            self._memory.fill(context.scratch, self._scratch_bytes, fill)
+            context.lds_zeros = context.lds_zeros if fill else context.lds_bytes
 
     def _run(self, loaded: _Loaded, shape: LaunchShape) -> int:
         """Execute the wavefronts; returns the fault or 0."""

@@ -25,6 +25,9 @@ class LaunchOptions:
         instructions: the instruction budget; None for the budget of the device.
         in_order: execute workgroups in the order of their numbers, whatever the seed.
         cooperative: let all workgroups begin, so that they can wait for each other.
+        memory_fill: the value of each byte of LDS and scratch memory that nothing has written, which kernels may then
+            read; None: they may not. Workgroups after the first one may find what earlier ones left instead, except
+            that LDS is always filled with 0.
     """
 
     seed: int = 0
@@ -37,3 +40,4 @@ class LaunchOptions:
     instructions: int | None = None
     in_order: bool = False
     cooperative: bool = False
+    memory_fill: int | None = None

@@ -211,6 +211,10 @@ class DeviceMemory:
         """Make reserved memory inaccessible."""
         ctypes.memset(self.state.ctypes.data + address - self.base, 0, size)
 
+    def fill(self, address: int, size: int, value: int) -> None:
+        """Set bytes of reserved memory, and leave their state."""
+        ctypes.memset(self.data.ctypes.data + address - self.base, value, size)
+
     def nearest(self, address: int) -> Allocation | None:
         """Return the allocation that contains an address, or the closest one."""
         i = bisect.bisect_right(self.allocations, address, key=_address)

@@ -128,6 +128,8 @@ def judge(
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
     whole, call = call, seen
+    if verdict.passed and outcome.note:
+        verdict = verdict.noted(outcome.note)
     if verdict.first and verdict.failed and call.observed and expected:
         found = judge_reordered(call, ExecutableCode(session, code), _outputs(call, outcome), expected, vendor)
         verdict = (_name_output(found[0], call, found[1]) if found[1].first else found[1]) if found else verdict

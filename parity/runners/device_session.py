@@ -17,11 +17,15 @@ from parity.emulator.launch_options import REGISTER_FILL
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.code_object import CodeObject, MissingKernel, source_name
 from parity.model.coverage import Point
-from parity.model.launch import Buffer, Fault, Launch, Outcome
+from parity.model.launch import POISON, UNUSED, Buffer, Fault, Launch, Outcome
 from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor
 
 ORDERS = 4
 """Number of wavefront orders that are tried for a failing launch."""
+
+_NEVER_WRITTEN = "never-written read"
+_FILLS = (POISON ^ 0xFF, 0, 0xFF)
+"""Bytes of memory that nothing has written (``EmulatedLaunch.memory_fill``). The first leaves outputs as they are."""
 
 _CLOCK_RATES = (1, 13, 1 << 20, 1, 997, 61, 1 << 12, 5)
 """The clock of each launch in ``reorder``."""
@@ -89,11 +93,30 @@ class DeviceSession:
         buffers, drawn = executor.read_buffers(request.buffers), str(results) if is_drawn else ""
         instructions = stats.instructions if stats else None
         outcome = Outcome(buffers, fault, instructions, printed, drawn=drawn, reached=reached, places=executor.places)
+        if check_defined and fault and fault.kind == _NEVER_WRITTEN and request.memory_fill is None:
+            return self._without_effect(request, fault) or outcome
         if check_defined and undefined:
             outcome = replace(outcome, fault=self._undefined_value(request, outcome, undefined) or fault)
         if check_defined and executor.changed_variables and outcome.fault is None:
             outcome = replace(outcome, fault=self._earlier_launch(request, outcome))
         return outcome
+
+    def _without_effect(self, request: EmulatedLaunch, fault: Fault) -> Outcome | None:
+        """Return the outcome with a note if memory that nothing has written changes neither results nor control flow.
+
+        The launch runs with several values of that memory. The number of instructions stands for the control flow.
+        """
+        if any(each.sparse for each in request.buffers.values()):
+            return None
+        runs = list[Outcome]()
+        for fill in _FILLS:
+            changed = replace(request, memory_fill=fill)
+            run = self._execute(changed, check_defined=not runs)
+            if run.fault or (runs and not _is_alike(changed, runs[0], run)):
+                return None
+            runs.append(run)
+        buffers = {name: _restored(each, runs[0].buffers[name]) for name, each in request.buffers.items()}
+        return replace(runs[0], buffers=buffers, note=f"{UNUSED}: {fault.message}")
 
     def _undefined_value(self, request: EmulatedLaunch, outcome: Outcome, instruction: Instruction) -> Fault | None:
         """A fault if the outcome changes with undefined values, of which ``instruction`` used the first."""
@@ -112,7 +135,7 @@ class DeviceSession:
                 if changes(replace(request, inverted=(step, number))):
                     where = f"{first.text} ({source_location(first)})"
                     cause = f"never-written read: register {name}, first met in {where}"
-                    return Fault("never-written read", f"{cause}; this changes {what}")
+                    return Fault(_NEVER_WRITTEN, f"{cause}; this changes {what}")
         return Fault(
             "undefined value",
             f"{what} depends on an undefined value: a thread reads from a thread that takes no part in the exchange, "
@@ -189,6 +212,27 @@ class DeviceSession:
         if crossing:
             place = f" at {crossing.source}" if crossing.source else ""
             yield f"values cross lanes 31 and 32 of a wavefront in {crossing.text}{place}"
+
+
+def _is_alike(request: EmulatedLaunch, usual: Outcome, other: Outcome) -> bool:
+    """Return True if the run of a request differs from the usual one only in memory that nothing has written."""
+    return usual.instructions == other.instructions and all(
+        bool(((a == b) | (~_defined(each) & (a == POISON) & (b == request.buffer_fill))).all())
+        for name, each in request.buffers.items()
+        for a, b in [(usual.buffers[name].view(np.uint8), other.buffers[name].view(np.uint8))]
+    )
+
+
+def _restored(buffer: Buffer, found: Array) -> Array:
+    """Return the content of a buffer after a launch, without what filled it before."""
+    unwritten = ~_defined(buffer) & (found.view(np.uint8) == POISON)
+    return np.where(unwritten, buffer.data.view(np.uint8), found.view(np.uint8)).view(found.dtype)
+
+
+def _defined(buffer: Buffer) -> Array:
+    """Return a mask of the bytes that the host wrote."""
+    size = buffer.dtype.itemsize
+    return np.ones(buffer.data.nbytes, bool) if buffer.defined is None else np.repeat(buffer.defined, size)
 
 
 def _different_buffers(one: Mapping[str, Array], other: Mapping[str, Array]) -> list[str]:

@@ -49,6 +49,8 @@ class EmulatedLaunch:
     so that every run repeats them. ``inverted`` selects one register, by step of the launch sequence and by number in
     ``Device.undefined_reads``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables of
     the code object hold what the previous launch left in them. ``clock_rate`` is the number of ticks per instruction.
+    With ``memory_fill``, kernels may read memory that nothing has written. Each byte of LDS and scratch memory has this
+    value, and each byte of buffers the complement, so that a copy differs from what nothing has written.
     """
 
     code: CodeObject
@@ -61,6 +63,12 @@ class EmulatedLaunch:
     inverted: tuple[int, int] | None = None
     keep_variables: bool = False
     clock_rate: int = 1
+    memory_fill: int | None = None
+
+    @property
+    def buffer_fill(self) -> int | None:
+        """The value of each byte of buffers that nothing has written; None if kernels may not read it."""
+        return None if self.memory_fill is None else self.memory_fill ^ 0xFF
 
     def options(self, step: int) -> LaunchOptions:
         """Return the options for the launch with the number ``step`` in the sequence."""
@@ -72,8 +80,9 @@ class EmulatedLaunch:
         sampled = min(max(wanted, SAMPLED), MOST_SAMPLED) if elements else 0
         instructions = ENDED_INSTRUCTIONS if self.launch.ended else None
         return LaunchOptions(
-            seed, self.register_fill, inverted, self.results, draw, sampled, self.clock_rate, instructions
-        )
+            seed, self.register_fill, inverted, self.results, draw, sampled, self.clock_rate, instructions,
+            memory_fill=self.memory_fill,
+        )  # fmt: skip
 
 
 class LaunchExecutor:
@@ -112,7 +121,7 @@ class LaunchExecutor:
         for each in launch.sequence:
             if problem := argument_mismatch(code.kernel(each.kernel), each):
                 raise UsageError(f"{problem}; the op declares {each}")
-        self._write_buffers(request.buffers, protect_inputs)
+        self._write_buffers(request.buffers, protect_inputs, request.buffer_fill)
         for name, contents in launch.constants.items():
             device.write_symbol(code, name, contents)
         before = device.variables(code)
@@ -125,7 +134,7 @@ class LaunchExecutor:
         self.changed_variables = tuple(name for name, content in after.items() if content != before[name])
         return stats[0] if len(stats) == 1 else merge_stats(stats)
 
-    def _write_buffers(self, buffers: Mapping[str, Buffer], protect_inputs: bool) -> None:
+    def _write_buffers(self, buffers: Mapping[str, Buffer], protect_inputs: bool, fill: int | None) -> None:
         for name, buffer in buffers.items():
             if buffer.sparse:
                 size = buffer.sparse * buffer.dtype.itemsize
@@ -134,8 +143,10 @@ class LaunchExecutor:
                 continue
             self._allocations[name] = self.device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
-            constant = protect_inputs and not buffer.writable
-            self.device.write(self._allocations[name], buffer.data, defined=defined, constant=constant)
+            constant, data = protect_inputs and not buffer.writable, buffer.data
+            if fill is not None and defined is not None:
+                data, defined = np.where(defined, data.view(np.uint8), np.uint8(fill)), None
+            self.device.write(self._allocations[name], data, defined=defined, constant=constant)
 
     def _arguments(self, request: EmulatedLaunch, launch: Launch) -> bytes:
         def address(pointer: Pointer) -> int:

@@ -35,7 +35,14 @@ CHEAT(shared_of_before) {
 }
 CHEAT(nothing) { }
 
-// Honest kernels: the values that they leave in variables do not change a result.
+// Honest kernels: the values that they leave in variables, or read without a use, do not change a result.
+CHEAT(idle) {
+    volatile __shared__ float spare[1024];
+    HERE;
+    if (n < 0) spare[threadIdx.x] = 0.0f;
+    float value = spare[threadIdx.x];
+    out[i] = n < 0 ? value : right(x[i]);
+}
 CHEAT(counting) { if (threadIdx.x == 0) atomicAdd(&launches, 1); HERE; out[i] = right(x[i]); }
 CHEAT(ticket) {
     __syncthreads();
@@ -71,7 +78,7 @@ CHEATS = {
     "nothing": {"unwritten"},
 }
 """Failure classes that identify each cheat."""
-HONEST = ("honest", "counting", "ticket")
+HONEST = ("honest", "idle", "counting", "ticket")
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +113,13 @@ def test_cheating_kernels_fail_and_honest_kernels_pass(found):
     told = found["first_launch"]["why"]["earlier launch"]
     assert "a launch changes launched, and after another launch this one leaves other values in out" in told
     assert found["zeros"]["why"]["value"].startswith("cheats.zeros[f32](x=1~")
+
+
+def test_read_whose_value_is_not_used_is_note_with_place(parity, project, monkeypatch):
+    monkeypatch.chdir(project)
+    ran = parity("run", "cheats.idle", "cheats.honest", "--target", "gfx1100", "--examples", "4")
+    (note,) = (line for line in ran.out.splitlines() if line.startswith("note"))
+    assert note.startswith(
+        "note  reads of memory that nothing has written, whose values reach no output: idle (cheats.cu:"
+    )
+    assert ran.code == 0 and "honest" not in note

@@ -16,6 +16,7 @@ from typing import Any
 from parity.cli.shared.terminal import messages, output, print_json, warn
 from parity.engine.case_records import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, display_path, first_names, pluralize
+from parity.model.launch import UNUSED
 from parity.platform.files import read_text
 from parity.platform.integrity import check_integrity
 from parity.platform.serialization import plain
@@ -35,6 +36,7 @@ from parity.runners.recording_file import Environment
 from parity.suite.loading import Suite
 
 _GUESS = re.compile(r"\s*(\w+=).*# a guess")
+_PLACE = re.compile(r" at (\S+:\d+)")
 PIPED = 100
 """The width of the output in characters if it goes to a file or a pipe."""
 
@@ -117,6 +119,9 @@ def print_results(
         console.print(overview(matrix, width=width))
         for issue in matrix.issues:
             console.print(f"known issue  {issue}", style=FAILURE_STYLE if issue.complaint else None)
+        if unused := _unused_reads(records):
+            text = "reads of memory that nothing has written, whose values reach no output"
+            console.print(f"note  {text}: {first_names(unused, _NAMED)}")
         if undeclared := [f"{file}: {first_names(names, _NAMED)}" for file, names in matrix.undeclared.items()]:
             console.print(f"kernels without an op (parity init declares them): {'; '.join(undeclared)}", style="yellow")
     if missing := _missing(matrix, suite.kernels):
@@ -130,6 +135,16 @@ def print_results(
         console.print(f"{'':{len(word)}}  {compared}")
     if (arguments.output / PAGE).exists():
         console.print(f"Report  {arguments.output / 'report.html'}    Details  {arguments.output / 'matrix.txt'}")
+
+
+def _unused_reads(records: Sequence[CaseRecord]) -> list[str]:
+    """Return the kernels that pass and read memory that nothing has written, with the places."""
+    found: dict[str, str] = {}
+    for each in records:
+        if each.verdict.passed and each.verdict.detail.startswith(UNUSED):
+            place = _PLACE.search(each.verdict.detail)
+            found.setdefault(each.kernel, f"{each.kernel} ({place[1]})" if place else each.kernel)
+    return list(found.values())
 
 
 def annotate_github(
