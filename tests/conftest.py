@@ -14,6 +14,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import HealthCheck, settings
 
 from parity.compilers.headers import available_headers
 from parity.platform.cache import Cache, default_root
@@ -28,6 +29,8 @@ THOROUGH = [
     if line and not line.startswith("#")
 ]
 pytest_plugins = ["pytester"]
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -286,7 +286,7 @@ def _import_case_file(path: Path) -> ModuleType:
         if isinstance(error, UsageError | TimeLimitExceeded):
             raise UsageError(f"{path}:{lines[-1]}: {error}" if lines else str(error)) from error
         where = f"{path}:{lines[-1]}" if lines else str(path)
-        raise UsageError(f"{where}: {type(error).__name__}: {error}{_nearest_keyword(error)}") from error
+        raise UsageError(f"{where}: {type(error).__name__}: {_described(error)}") from error
     module.__dict__.update(__parity_source__=(path.resolve(), content), __parity_files__=files)
     return module
 
@@ -317,11 +317,11 @@ def _refusing_exit() -> Iterator[None]:
         os._exit = exit_process
 
 
-def _nearest_keyword(error: BaseException) -> str:
-    """A hint for a ``TypeError`` about a field that a declaration does not have."""
+def _described(error: BaseException) -> str:
+    """The message of an error. For a field that a declaration does not have, parity's hint replaces Python's."""
     known = {each.__name__: [field.name for field in fields(each)] for each in (Op, NamedCase, Step)}
     found = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    return nearest(found[2], known[found[1]]) if found and found[1] in known else ""
+    return found[0] + nearest(found[2], known[found[1]]) if found and found[1] in known else str(error)
 
 
 def problems_of(suite: Suite, selection: Selection) -> tuple[str, ...]:
