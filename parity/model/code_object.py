@@ -357,7 +357,10 @@ def _metadata(listing: str, module: str) -> _Metadata:
         )
     import yaml  # slow to import, and not needed for code objects from the cache
 
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader: Any = type("Loader", (base,), {})
+    # LLVM 21 marks names such as n and y, which could mean no and yes.
+    loader.add_constructor("!str", base.construct_yaml_str)
     try:
         data = yaml.load(listing[begin + len(_BEGIN) : end], Loader=loader)
     except yaml.YAMLError as error:

@@ -41,6 +41,11 @@ def test_parse_explicit_arguments(listing):
     )
 
 
+def test_parse_argument_name_with_tag_of_llvm_21(listing):
+    text, count = re.subn(r"(\.name: +)(?:n|'n'|\"n\")$", r"\1!str n", listing[1], flags=re.M)
+    assert count == 1 and parse(text, "small").kernels["axpy"].args[0].name == "n"
+
+
 def test_parse_hidden_arguments_follow_explicit(listing):
     _, text = listing
     kernel = parse(text, "small").kernels["axpy"]
