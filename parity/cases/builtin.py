@@ -206,13 +206,15 @@ def _spread_rows(
 ) -> Iterator[tuple[int, Mapping[str, int]]]:
     """Yield numbers of rows, and strides of the inputs' rows: with gaps, without, overlapping, and fewer rows.
 
-    ``size`` is the number of elements of an output's row, and ``count`` the wanted number of rows.
+    ``size`` is the number of elements of an output's row, and ``count`` the wanted number of rows. Gaps come first:
+    without them, a row that is read from and written to a wrong place has the right values.
     """
     sizes = {name: base.layouts[name].numel // case_rows(op, base) for name in axes if name in base.layouts}
     inputs = {name: size for name, size in sizes.items() if not axes[name] and name not in op.compared}
     for strides in ({name: size + 1 for name, size in inputs.items()}, {}, dict.fromkeys(inputs, 1)):
-        if count * max([size, *({**sizes, **strides}.values())]) <= MOST_SPARSE:
-            yield count, strides
+        fitting = min(count, MOST_SPARSE // max([size, *({**sizes, **strides}.values())]))
+        if fitting * size > 2**33 and (fitting > 2**32 or count <= 2**32):
+            yield fitting, strides
     yield MOST_SPARSE // max([size, *sizes.values()]), {}
 
 

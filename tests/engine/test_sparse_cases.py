@@ -124,6 +124,13 @@ def test_op_with_independent_rows_has_sparse_case(op, expected):
     assert found[:1] == [expected] * bool(expected) if expected is not None else found
 
 
+@pytest.mark.parametrize(("columns", "rows"), [(5, "2863311530x5:6,1"), (3, "5726623061x3"), (2, "5726623061x2:3,1")])
+def test_short_rows_have_gaps_unless_too_few_rows_would_remain(columns, rows):
+    op = row_op()
+    (case,) = sparse_rows(op, [op.parse(f"m.m[f32](x=2x{columns}~normal@0)")], long=False)
+    assert str(case) == f"m.m[f32](x={rows}~normal@0 launch=67108864x32)"
+
+
 ROW_FAULTS = (
     ("conv1d_f32", "elementwise.cuh", "if ((index | dim) >> 32 == 0)", "if (true)"),
     ("fast_max_f32", "elementwise.cuh", "if ((index | dim) >> 32 == 0)", "if (true)"),
