@@ -405,6 +405,8 @@ def _misdeclared(record: CaseRecord, doubt: str) -> str:
     place = f"in {record.case}: {detail[0] if detail else record.verdict.kind}"
     if record.where.side == "cuda" or NEITHER_SIDE in record.verdict.detail:
         return f"with what was guessed, CUDA's side fails {place}"
+    if record.verdict.kind == "vacuous":
+        return f"with what was guessed, the cases show too little {place}"
     return f"{doubt}; AMD's side fails {place}" if doubt else ""
 
 

@@ -45,6 +45,9 @@ _DERIVED = re.compile(
     re.MULTILINE,
 )
 _BASE = re.compile(rf"(?:\bptr(?: addrspace\(\d\))?|\[) %{_NAME}")
+_IN_LDS = re.compile(rf"^    %{_NAME} = getelementptr [^\n]*?ptr addrspace\(3\) @{_NAME}", re.MULTILINE)
+_MOVED = "moved to LDS"
+"""Stands for a private array that the compiler has moved to LDS: ``@kernel.array`` in LLVM IR."""
 _POINTER = re.compile(rf" (?:from|into|on) %ir\.{_NAME}")
 _OWN = "from %stack."
 
@@ -109,7 +112,7 @@ def _annotated(code: str, operands: list[str], arrays: _Arrays) -> str:
             if ";" not in lines[place]:
                 lines[place] += _comments(each, arrays)
     # The first line is empty, the second the label.
-    lines[2:2] = [f"; private {array or '?'}" for array in sorted(set(arrays.known.values()))]
+    lines[2:2] = [f"; private {array or '?'}" for array in sorted(set(arrays.known.values()) - {_MOVED})]
     return "\n".join(lines)
 
 
@@ -134,6 +137,8 @@ def _comments(operands: str, arrays: _Arrays) -> str:
         comments += " ; private ?"
     elif arrays.known:
         met = {arrays.of(pointer) for match in matches for pointer in _POINTER.findall(match[2])}
+        if _MOVED in met:
+            return ""
         if len(met) == 1 and (array := met.pop()):
             comments += f" ; private {array}"
     return comments
@@ -157,10 +162,12 @@ def _arrays(intermediate: str) -> Iterator[tuple[str, _Arrays]]:
     """Yield the functions that have private arrays."""
     for match in _INTERMEDIATE.finditer(intermediate):
         name, body = match.groups()
-        if " = alloca " in body:
+        own = name.strip('"')
+        moved = {pointer for pointer, array in _IN_LDS.findall(body) if array.strip('"').startswith(f"{own}.")}
+        if moved or " = alloca " in body:
             known = {pointer: _named(pointer, type_) for pointer, type_ in _ALLOCATED.findall(body)}
             derived = {pointer: tuple(_BASE.findall(rest)) for pointer, rest in _DERIVED.findall(body)}
-            yield name.strip('"'), _Arrays(known, derived)
+            yield own, _Arrays(known | dict.fromkeys(moved, _MOVED), derived)
 
 
 def _named(pointer: str, type_: str) -> str:

@@ -200,3 +200,25 @@ def test_annotated_adds_alignment_of_every_access():
 
 def test_annotated_with_different_accesses_keeps_function_unchanged():
     assert annotated(LISTING, INTERMEDIATE + MACHINE.replace("DS_READ", "DX_READ")) == LISTING
+
+
+DUMP = """--- |
+  define amdgpu_kernel void @k(ptr addrspace(1) %x) {
+    %1 = getelementptr inbounds [1024 x [7 x float]], ptr addrspace(3) @ARRAY, i32 0, i32 %0
+    %2 = getelementptr inbounds i8, ptr addrspace(3) %1, i32 4
+    store <4 x float> zeroinitializer, ptr addrspace(3) %2, align 16
+    ret void
+  }
+...
+---
+name:            k
+body:             |
+    DS_WRITE_B128_gfx9 $vgpr0, $vgpr2, 0, 0, implicit $exec :: (store (s128) into %ir.2, addrspace 3)
+...
+"""
+
+
+@pytest.mark.parametrize(("array", "alignment"), [("k.s", ""), ('"k.s"', ""), ("_ZZ1kE1s", " ; align 16")])
+def test_private_array_that_compiler_moves_to_lds_has_no_alignment(array, alignment):
+    listing = "\nk:\n\tds_write_b128 v0, v[2:5]\n.Lfunc_end0:\n"
+    assert annotated(listing, DUMP.replace("ARRAY", array)).splitlines()[-2] == f"\tds_write_b128 v0, v[2:5]{alignment}"
