@@ -60,10 +60,6 @@ NOTHING_DECLARED = 3
 """The exit code if there are sources and no kernel is declared."""
 _TRY_AFTER = 30
 """Seconds after which new declarations are tried."""
-NEXT = (
-    "next: {do} {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
-    "({install}); with a reference no CUDA is needed"
-)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -198,12 +194,16 @@ def _complete(folder: Path, config: Path, chosen: ChosenKernels, arguments: argp
 
 
 def _next(cases: Path, declared: int, there: str = "") -> str:
-    return NEXT.format(
-        install=install_command("nvcc"),
-        do="look through" if declared else "complete an op in",
-        cases=display_path(cases),
-        there=there,
-    )
+    do = "look through" if declared else "complete an op in"
+    return f"next: {do} {display_path(cases)}, then {there}parity run{_without_nvcc()}"
+
+
+def _without_nvcc() -> str:
+    try:
+        nvcc()
+    except MissingTool:
+        return f"; CUDA's side, which judges ops without a reference, needs nvcc: {install_command('nvcc')}"
+    return ""
 
 
 @dataclass

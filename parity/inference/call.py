@@ -38,7 +38,7 @@ _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
 }
 """Data streams for tensors whose elements are bounds, by role."""
 _GUESS = "a guess"
-_PER_ELEMENT = "a guess: the host's; say grid= and shapes= if not a thread per element"
+_PER_ELEMENT = "a guess; add grid= and shapes= unless the host starts a thread per element"
 _GRID_EXTENTS = frozenset(GRID_EXTENTS.values())
 _RESERVED = frozenset(("numel", "num_dims", "info", "threads", "blocks", "to", "shape", "grid"))
 """Names with a meaning in declarations."""

@@ -255,7 +255,7 @@ def _keywords(
         Keyword("inputs", tensors.inputs),
         Keyword("outputs", tensors.outputs, role),
         Keyword("updates", tensors.updates, role),
-        Keyword("params", call.params, "drawn; what the host computes is rows:i32=..."),
+        Keyword("params", call.params, "drawn; if the host computes it, write its value in args: rows:i32=..."),
         Keyword("symbols", symbols),
     )
     if one.triton:

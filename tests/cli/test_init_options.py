@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from parity.cli import init
 from parity.cli.init import CI
+from parity.errors import MissingTool
 
 
 @pytest.mark.parametrize("name", CI)
@@ -37,3 +39,17 @@ def test_init_inside_project_warns(parity, tmp_path):
     result = parity("init", tmp_path / "inner")
     assert result.code == 0 and f"{tmp_path} is a parity project already" in result.err
     assert f"run: parity init {tmp_path}" in result.err
+
+
+@pytest.mark.parametrize("has_nvcc", [True, False])
+def test_init_names_missing_nvcc_as_a_next_step(parity, tmp_path, monkeypatch, has_nvcc):
+    def find():
+        if not has_nvcc:
+            raise MissingTool("nvcc", "PATH", "pip")
+
+    monkeypatch.setattr(init, "nvcc", find)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "idle.cu").write_text('extern "C" __global__ void idle(float* out) { out[0] = 1; }\n')
+    monkeypatch.chdir(tmp_path)
+    result = parity("init", "--kernels", "src")
+    assert ("needs nvcc: python -m pip install" in result.out) is not has_nvcc, result.out + result.err
