@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from parity.compilers.targets import TARGETS
+
 OBJECT, FUNCTION = 1, 2  # STT_OBJECT, STT_FUNC
 _METADATA = (32, "NT_AMDGPU_METADATA")
 """The type of the note with metadata, as a number and as newer versions of pyelftools name it."""
@@ -36,7 +38,8 @@ def symbols(elf: Any, *tables: str) -> Iterator[Symbol]:
 def metadata(elf: Any) -> dict[str, Any]:
     """Return the metadata of an ELF file as one document; empty if it has none.
 
-    A linker of assembled files leaves a note for each file.
+    A linker of assembled files leaves a note for each file. Hand-written assembly may name its target
+    in the header only.
     """
     found: dict[str, Any] = {}
     for section in elf.iter_sections("SHT_NOTE"):
@@ -45,4 +48,7 @@ def metadata(elf: Any) -> dict[str, Any]:
                 document = msgspec.msgpack.decode(note["n_descdata"])
                 kernels = [*found.get("amdhsa.kernels", ()), *document.get("amdhsa.kernels", ())]
                 found = {**document, **found, "amdhsa.kernels": kernels}
+    name = next((row.name for row in TARGETS.values() if row.machine == elf.header["e_flags"] & 0xFF), "")
+    if found and name:
+        found.setdefault("amdhsa.target", f"amdgcn-amd-amdhsa--{name}")
     return found

@@ -61,6 +61,7 @@ class Target:
         name: The name for users: the GPU, and perhaps a version of HIP to compile with (``gfx90a@7.2``).
         isa: The number that device libraries use: major * 1000 + minor * 100 + stepping. For CUDA, the compute
             capability in the same form.
+        machine: The number of the GPU in the header of an ELF file (``EF_AMDGPU_MACH``).
         wavefront: Lanes of a wavefront (or warp) in code that the compiler generates by default.
         lds_bytes: LDS (or shared memory) that one workgroup can use, in bytes.
         packed_ids: True if v0 contains all three coordinates of a work-item, False if they are in v0, v1 and v2.
@@ -83,6 +84,7 @@ class Target:
     architected_scratch: bool = False
     fnuz: bool = False
     limits: TargetLimits | None = None
+    machine: int = 0
     default: bool = False
     triton: bool = False
     vendor: Literal["amd", "cuda"] = "amd"

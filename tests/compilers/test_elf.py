@@ -7,14 +7,16 @@ from pathlib import Path
 import msgspec
 from elftools.elf.elffile import ELFFile
 
+from parity.compilers import zig
 from parity.compilers.elf import FUNCTION, metadata, symbols
+from parity.compilers.targets import TARGETS
 
 
 class Notes:
     """An ELF file with a section that contains notes."""
 
-    def __init__(self, *notes):
-        self.notes = notes
+    def __init__(self, *notes, flags=0):
+        self.notes, self.header = notes, {"e_flags": flags}
 
     def iter_sections(self, kind):
         assert kind == "SHT_NOTE"
@@ -35,6 +37,23 @@ def test_kernels_of_several_notes_are_merged():
     assert [kernel[".name"] for kernel in found["amdhsa.kernels"]] == ["a", "b", "c"]
     assert found["amdhsa.target"] == "gfx90a"
     assert metadata(Notes()) == {}
+
+
+def test_target_is_read_from_the_header_if_no_note_names_it():
+    kernels = {"amdhsa.kernels": []}
+    assert metadata(Notes(note(kernels), flags=0x53F))["amdhsa.target"] == "amdgcn-amd-amdhsa--gfx90a"
+    named = note({**kernels, "amdhsa.target": "other"})
+    assert metadata(Notes(named, flags=0x53F))["amdhsa.target"] == "other"
+    assert "amdhsa.target" not in metadata(Notes(note(kernels), flags=0x500))
+
+
+def test_number_of_each_target_is_the_one_that_the_compiler_writes(tmp_path):
+    for target in TARGETS.values():
+        (tmp_path / "empty.s").touch()
+        options = ("clang", "-c", "--target=amdgcn-amd-amdhsa", f"-mcpu={target.name}")
+        built = zig.run([*options, tmp_path / "empty.s", "-o", tmp_path / "out.o"])
+        assert not built.returncode, built.stderr
+        assert ELFFile(io.BytesIO((tmp_path / "out.o").read_bytes())).header["e_flags"] & 0xFF == target.machine
 
 
 def test_symbols_are_the_same_as_pyelftools_reads():
