@@ -339,12 +339,17 @@ def _addresses(lines: list[_DisassembledLine]) -> dict[int, tuple[str, int]]:
     return found
 
 
+# Tensile clears accumulators by reading LDS far beyond its end, which gives 0 on a GPU.
+_OUTSIDE = re.compile(r"v_mov_b32_e32 (?P<to>v\d+), 0xf00000")
+_CLEARING = re.compile(r"ds_read_b32 (?P<to>(?P<kind>[av])\d+), (?P<at>v\d+)")
+
+
 def _code(body: list[_DisassembledLine], names: Mapping[int, str]) -> Iterator[str]:
     addresses = _addresses(body)
     branches = {line.address: _branched(line) for line in body if line.text.startswith(_BRANCHES)}
     jumps = {at: to for at, to in _jumps(body) if body[0].address <= to <= body[-1].address}
     labels = {*branches.values(), *jumps.values()}
-    place = ""
+    place, outside = "", ""
     for line in body:
         if line.address in labels:
             yield f".Lbb_{line.address:x}:"
@@ -361,6 +366,10 @@ def _code(body: list[_DisassembledLine], names: Mapping[int, str]) -> Iterator[s
             # Relative to the end of s_getpc, the literal of the low half begins at 4 bytes, of the high half at 12.
             symbol = f"{names[to]}@rel32@{half}+{4 if half == 'lo' else 12}" if to in names else f".text+{to:#x}"
             operands = f"{operands.rpartition(',')[0]}, {symbol}"
+        elif outside and (match := _CLEARING.fullmatch(line.text)) and match["at"] == outside:
+            yield f"\t{'v_accvgpr_write_b32' if match['kind'] == 'a' else 'v_mov_b32_e32'} {match['to']}, 0"
+            continue
+        outside = match["to"] if (match := _OUTSIDE.fullmatch(line.text)) else ""
         yield f"\t{mnemonic} {operands}".rstrip()
 
 

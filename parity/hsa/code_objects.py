@@ -41,7 +41,7 @@ class LoadedObject:
 
     @functools.cached_property
     def _digest(self) -> str:
-        return digest("listing 7", self.image)
+        return digest("listing 8", self.image)
 
     def code(self, kernel: str = "") -> CodeObject:
         """Return the code object with the instructions of one kernel. It always has all variables, at the same places.

@@ -130,12 +130,13 @@ def test_disassembled_kernel_has_source_lines(given, binaries):
 
 def test_unusable_code_object_is_an_error(given, binaries):
     good = binaries["gfx1030"]
+    unnamed = good[:48] + bytes(4) + good[52:].replace(b"amdhsa.target", b"amdhsa.tarjet")  # no e_flags
     cases = {
         "module.hsaco is for gfx1030, not for gfx90a": good,
         "module.hsaco is cut off: it has 4000 bytes of": good[:4000],
         "module.hsaco is a bundle for several targets": b"__CLANG_OFFLOAD_BUNDLE__" + good,
         "module.hsaco is not a code object: it does not begin like an ELF file": b"BC" + good,
-        "has no metadata that names its target": good.replace(b"amdhsa.target", b"amdhsa.tarjet"),
+        "has no metadata that names its target": unnamed,
     }
     for message, content in cases.items():
         (built,) = given({"module.hsaco": content}, ["gfx90a"])
@@ -193,6 +194,24 @@ def test_long_branch_becomes_a_branch(compiled, tools, tmp_path):
     (branch,) = [line for line in body if line.startswith("\ts_branch")]
     assert body[body.index("\ts_nop 5") + 1] == f"{branch.split()[1]}:"
     assert not any("s_setpc_b64" in line for line in body)
+
+
+def test_reads_far_beyond_lds_clear_registers(compiled, tools, tmp_path):
+    binary = tmp_path / "module.hsaco"
+    listing = tmp_path / "module.s"
+    code = """
+\tv_mov_b32_e32 v3, 0xf00000
+\tds_read_b32 a0, v3
+\tds_read_b32 v1, v3
+\ts_nop 5
+\tds_read_b32 v1, v3
+"""
+    listing.write_text(compiled["gfx90a"].listing.replace("\nother:", f"\nother:{code}"))
+    Clang(target("gfx90a"), wheels()).assemble(listing, binary)
+    body = disassembler.disassembled_listing(binary).partition("\nother:")[2].split("\n")
+    end = body.index("\ts_nop 5")
+    assert body[end - 2 : end] == ["\tv_accvgpr_write_b32 a0, 0", "\tv_mov_b32_e32 v1, 0"]
+    assert body[end + 1] == "\tds_read_b32 v1, v3"
 
 
 def test_listing_of_one_kernel_has_all_variables(compiled, tools):

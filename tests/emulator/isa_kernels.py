@@ -394,6 +394,8 @@ def _access(program: Program, item: Instruction, match: re.Match[str]) -> Callab
             for k, value in enumerate(values):
                 if half:
                     old, up = wave.v[first][lane], 16 if half == "d16_hi_" or register[5] == "h" else 0
+                    if wave.lanes == 64:  # gfx90a and gfx942: the error correction of registers clears the other half
+                        old = 0
                     wave.v[first][lane] = old & ~(0xFFFF << up) | (value & 0xFFFF) << up
                 else:
                     wave.put_vector(first + k * words, words, lane, value & (1 << 32 * words) - 1)

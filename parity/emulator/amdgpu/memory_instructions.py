@@ -184,7 +184,10 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
         values = [f"as<u32>(to<{element[0]}32>({part}))"]
         if into in ("lo", "hi"):
             put = "put_hi" if into == "hi" or half == "h" else "put_lo"
-            values = [f"{put}({names[0]}, as<u16>(to<{element[0]}16>({part})))"]
+            # With error correction of registers (gfx90a, gfx942), the other half becomes 0. Source: LLVM, GCNSubtarget,
+            # d16PreservesUnusedBits.
+            old = "all(0u)" if w.target.generation == 9 else names[0]
+            values = [f"{put}({old}, as<u16>(to<{element[0]}16>({part})))"]
     w.put(*(f"{n} = sel(unmask(exec), {value}, {n});" for n, value in zip(names, values, strict=True)), "}")
 
 
