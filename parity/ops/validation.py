@@ -85,7 +85,7 @@ def _mismatch(value: Any, kind: Any, place: str) -> tuple[str, Any, str] | None:
 
     Lists count as tuples, whole numbers as numbers. Signatures of functions are not checked.
     """
-    origin, args = get_origin(kind) or kind, get_args(kind)
+    origin, args = _parts(kind)
     if origin in (Union, UnionType):
         found = [_mismatch(value, each, place) for each in args]
         wrong = [each for each in found if each]
@@ -106,6 +106,12 @@ def _mismatch(value: Any, kind: Any, place: str) -> tuple[str, Any, str] | None:
     accepted = (int, float) if origin is float else origin
     fits = origin is Any or (isinstance(value, accepted) and (origin is bool or not isinstance(value, bool)))
     return None if fits else (place, value, _WORDS.get(origin) or f"a {origin.__name__}")
+
+
+@functools.cache
+def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The type without its arguments, and the arguments."""
+    return get_origin(kind) or kind, get_args(kind)
 
 
 def _first(found: Iterable[tuple[str, Any, str] | None]) -> tuple[str, Any, str] | None:

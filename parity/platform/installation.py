@@ -9,8 +9,7 @@ import shlex
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from parity.platform.version import PACKAGE
 
@@ -51,7 +50,7 @@ def origin() -> Origin:
     if "vcs_info" in found:
         return Origin(url=f"{found['vcs_info']['vcs']}+{found['url']}@{found['vcs_info']['commit_id']}")
     if found["url"].startswith("file:"):
-        path = Path(url2pathname(urlsplit(found["url"]).path))
+        path = Path(unquote(urlsplit(found["url"]).path))
         return Origin(path, editable=found.get("dir_info", {}).get("editable", False))
     return Origin(url=found["url"])
 
