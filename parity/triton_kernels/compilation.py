@@ -148,7 +148,7 @@ def compile_module(
             code = parse_ptx(listing.read_text(), module, target, _ptxas(module, target, listing, binary, result.ptxas))
         else:
             listing, binary = folder / f"{stem}.s", folder / f"{stem}.hsaco"
-            listing.write_text(joint_listing(parts, target.name, shown))
+            listing.write_text(joint_listing(parts, target.gpu, shown))
             _assemble(module, target, listing, binary, scratch, parts[0].text)
             for i, part in enumerate(parts):
                 _check_same_code(module, target, part, binary, scratch / f"{i}.bin")
@@ -185,7 +185,7 @@ def _asked(target: Target) -> dict[str, Any]:
     cuda = target.vendor == "cuda"
     return {
         "backend": "cuda" if cuda else "hip",
-        "arch": int(target.name.removeprefix("sm_")) if cuda else target.name,
+        "arch": int(target.name.removeprefix("sm_")) if cuda else target.gpu,
         "wavefront": target.wavefront,
     }
 

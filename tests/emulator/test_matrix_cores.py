@@ -70,6 +70,10 @@ def test_table_has_all_matrix_instructions_of_assembler(tmp_path):
             assert any(each in said.get(line, "") for each in unknown), (target, line, said.get(line))
 
 
+def test_version_of_hip_in_target_does_not_change_matrix_instructions():
+    assert matrix_mnemonics("gfx90a@7.2") == matrix_mnemonics("gfx90a") != {}
+
+
 def test_gfx90a_style_names_have_same_encoding(tmp_path, cache):
     names = {name: row for name, row in matrix_mnemonics("gfx942").items() if name != row.instruction}
     assert len(names) == 29

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from parity.compilers.targets import target
+from parity.compilers.targets import gpu_of, target
 from parity.emulator.amdgpu.isa_names import names
 from parity.emulator.amdgpu.operands import is_vector, read_vector, registers
 from parity.emulator.amdgpu.writer import Writer
@@ -77,9 +77,9 @@ class MatrixInstruction:
 
 @cache
 def matrix_instructions(name: str) -> Mapping[str, MatrixInstruction]:
-    """Return the matrix instructions of a target by mnemonic."""
+    """Return the matrix instructions of a target by mnemonic; its name may have a version of HIP."""
     rows = read_rows(Path(__file__).with_suffix(".csv"), MatrixInstruction)
-    return {row.instruction: row for row in rows if row.target == name}
+    return {row.instruction: row for row in rows if row.target == gpu_of(name)}
 
 
 _WITH_BLOCKS = re.compile(r"(v_mfma_\w+x\d+)_(?:\d+b_)?([a-z]+\d+)")
