@@ -95,21 +95,22 @@ def passing_wavefront_widths(
 ) -> Iterator[str]:
     """Say where the case passes with another wavefront width.
 
-    On a target of the same vendor, the width is the cause, unless the code has inline assembly, which may differ
-    between targets. On a target of another vendor much else differs too, so the note only states both widths.
+    If it passes on all targets of the same vendor with another width, the width is the cause, unless the code has
+    inline assembly, which may differ between targets. On a target of another vendor much else differs too, so the note
+    only states both widths.
     """
     own = code[column].listing.partition(f"\n{kernel}:")[2].partition("\n.Lfunc_end")[0]
     widths = {each: module.kernels[kernel].wavefront for each, module in code.items() if kernel in module.kernels}
     others = [each for each, width in widths.items() if width != widths[column]]
     alike = [each for each in others if each.vendor == column.vendor]
-    for other in alike or others:
-        if passes(other):
-            there, here = widths[other], widths[column]
-            if alike and _ASSEMBLY not in own:
-                yield f"passes on {other.target}: correct only at width {there}, and here a wavefront has {here} lanes"
-            else:
-                yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here"
-            return
+    other = next(filter(passes, alike or others), None)
+    if other is None or not all(each is other or passes(each) for each in alike):
+        return
+    there, here = widths[other], widths[column]
+    if alike and _ASSEMBLY not in own:
+        yield f"passes on {other.target}: correct only at width {there}, and here a wavefront has {here} lanes"
+    else:
+        yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here"
 
 
 def _blocks(op: Op, case: Case, passes: Callable[[Case], bool]) -> Iterator[str]:

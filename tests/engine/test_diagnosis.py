@@ -120,6 +120,14 @@ def test_failure_at_both_widths_gives_no_width_note(tmp_path):
     assert all("passes on" not in each for each in found.values())
 
 
+def test_pass_on_one_of_two_targets_does_not_blame_width():
+    gfx90a, gfx1100, gfx1201 = (Column("emulated", name) for name in ("gfx90a", "gfx1100", "gfx1201"))
+    code = {gfx90a: code_of(64), gfx1100: code_of(32), gfx1201: code_of(32)}
+    for passing in (gfx1100, gfx1201):
+        assert not list(passing_wavefront_widths("k", gfx90a, code, lambda other, one=passing: other is one))
+    assert list(passing_wavefront_widths("k", gfx90a, code, lambda other: True))
+
+
 def test_pass_on_other_vendor_does_not_blame_width():
     gfx90a, gfx1100 = Column("emulated", "gfx90a"), Column("emulated", "gfx1100")
     sm_90 = Column("ptx", "sm_90", vendor="cuda")
