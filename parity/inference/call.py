@@ -37,6 +37,8 @@ _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
     "order": ("permutation",),
 }
 """Data streams for tensors whose elements are bounds, by role."""
+_CALM, _CALM_DATA = (0.5, 1.0), ("0.25..1",)
+"""Choices for parameters, and data for tensors, if an index depends on real numbers."""
 _GUESS = "a guess"
 _PER_ELEMENT = "a guess; add grid= and shapes= unless the host starts a thread per element"
 _GRID_EXTENTS = frozenset(GRID_EXTENTS.values())
@@ -102,6 +104,8 @@ def inferred_call(
                 continue
             if each.is_bool:
                 choices[word] = _BOOLEANS
+            elif spec.is_calm and _is_real(kind):
+                choices[word] = _CALM
             elif each in facts.idle and kind in NUMBERS:
                 choices.setdefault(word, _SMALL)
     where, more = _conditions(facts)
@@ -256,6 +260,8 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     for each in one.args:
         if each.is_bool and each.is_pointer and each.name in facts.filled:
             data[each.name] = ("0..1",)
+        elif spec.is_calm and each.is_pointer and each.name in facts.filled:
+            data[each.name] = _CALM_DATA if _is_real(facts.kinds[each.name]) else _SMALL_DATA
     data |= dict.fromkeys(sorted(spec.small), _SMALL_DATA)
     data |= {name: (text,) for name, text in spec.ranges.items() if name in facts.filled}
     data |= dict.fromkeys(spec.indices, _POSITIONS) | dict.fromkeys(spec.distinct, _ROLE_DATA["order"])
@@ -286,6 +292,11 @@ def _host_block(one: Signature) -> Literal:
 def _empty(parameter: Parameter) -> str:
     """Return the word of a structure without fields, such as a functor."""
     return f"{safe_name(parameter.name)}:u8=0"
+
+
+def _is_real(kind: str) -> bool:
+    """Return True for a floating-point type, or a type variable."""
+    return kind not in NUMBERS or NUMBERS[kind].is_float
 
 
 def _is_integer(kind: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from parity.triton_kernels.kernel import TritonKernel
 
-Literal: TypeAlias = str | int | bool | TritonKernel | tuple["Literal", ...] | Mapping[str, "Literal"]
+Literal: TypeAlias = str | int | float | bool | TritonKernel | tuple["Literal", ...] | Mapping[str, "Literal"]
 """A value that has a literal in Python."""
 
 

@@ -143,12 +143,14 @@ class _Attempt:
     """How carefully to declare a kernel.
 
     ``single``: a single launch is enough. ``cautious``: all tensors that the kernel reads have content. ``scale``:
-    tensors are this much larger than what the single launch reaches, because other data may lead to more.
+    tensors are this much larger than what the single launch reaches, because other data may lead to more. ``calm``: all
+    numbers are small and not negative, because an index may depend on them.
     """
 
     single: bool = False
     cautious: bool = False
     scale: int = 1
+    calm: bool = False
 
     def after(self, reason: str) -> _Attempt | None:
         """Return the next attempt after one that failed, or None if no other attempt may succeed."""
@@ -158,8 +160,11 @@ class _Attempt:
             return replace(self, cautious=True)
         if not self.single:
             return _Attempt(single=True, cautious=True)
-        is_larger = _OUTSIDE in reason and self.scale < _MOST_SCALE
-        return replace(self, scale=self.scale * _SCALE) if is_larger else None
+        if _OUTSIDE not in reason or (self.calm and self.scale == _MOST_SCALE):
+            return None
+        return (
+            replace(self, scale=self.scale * _SCALE) if self.scale < _MOST_SCALE else replace(self, scale=1, calm=True)
+        )
 
 
 def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt = _Attempt()) -> Skeleton:
@@ -173,7 +178,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         return Skeleton("", one.text, omitted=_NOTHING_WRITTEN)
     kinds = _kinds(alike, written)
     probed = _probe(one, kinds, single=attempt.single)
-    spec = _scaled(probed, attempt.scale) if isinstance(probed, InferredSpec) else None
+    spec = _scaled(probed, attempt) if isinstance(probed, InferredSpec) else None
     tables, unknown = _tables(one)
     tables = tables if spec else {}
     tensors = _tensors(one, written, kinds, spec, cautious=attempt.cautious)
@@ -188,12 +193,15 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     if unknown:
         question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
     keywords = tuple(_keywords(source, alike, tensors, call, spec, tables))
+    rejected = "" if question else _rejected(name, keywords)
+    if rejected and (better := _again(name, source, alike, attempt, rejected)):
+        return better
     return Skeleton(
         name,
         one.text + (f", and {len(alike) - 1} more" if len(alike) > 1 else ""),
         keywords,
         (*tensors.inputs, *call.params),
-        question=question or _rejected(name, keywords),
+        question=question or rejected,
         launched=_launched(one),
         doubt=_doubt(one, spec),
         again=partial(_again, name, source, alike, attempt),
@@ -209,13 +217,13 @@ def _again(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt
     return None
 
 
-def _scaled(spec: InferredSpec, scale: int) -> InferredSpec:
+def _scaled(spec: InferredSpec, attempt: _Attempt) -> InferredSpec:
     """Return a specification with larger tensors, which a launch does not write completely. Bounds remain."""
-    if scale == 1:
-        return spec
-    most = min(max(map(int, spec.shapes.values())) * scale, _MOST_ELEMENTS)
+    if attempt.scale == 1:
+        return replace(spec, is_calm=attempt.calm)
+    most = min(max(map(int, spec.shapes.values())) * attempt.scale, _MOST_ELEMENTS)
     shapes = {name: dims if name in spec.roles else str(max(int(dims), most)) for name, dims in spec.shapes.items()}
-    return replace(spec, shapes=shapes, whole=frozenset())
+    return replace(spec, shapes=shapes, whole=frozenset(), is_calm=attempt.calm)
 
 
 def _rejected(name: str, keywords: Sequence[Keyword]) -> str:

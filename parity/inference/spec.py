@@ -87,6 +87,7 @@ class InferredSpec:
         ranges: Ranges of the elements of integer tensors, as data streams.
         small: Integer tensors whose elements launches have tried only from 0 to 3.
         is_measured: True if a single launch determines shapes and grid.
+        is_calm: True if all numbers have to be small and not negative.
     """
 
     shapes: Mapping[str, str]
@@ -107,6 +108,7 @@ class InferredSpec:
     ranges: Mapping[str, str] = field(default_factory=dict)
     small: frozenset[str] = frozenset()
     is_measured: bool = False
+    is_calm: bool = False
 
     @property
     def names(self) -> frozenset[str]:

@@ -111,6 +111,10 @@ __global__ void placed(int n, const int* begin, const int* ids, const int* owner
         at[q] = o + (ids[q] - first[o]) * size;
     }
 }
+__global__ void looked_up(const double* table, const double* x, double* y, double low, double by, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && x[i] >= low) y[i] = table[(int)((x[i] - low) * by)];
+}
 void host(const float* x, float* y, int B, int C) {
     dim3 block(min(C, 32));
     dim3 grid(B * C / block.x);
@@ -132,6 +136,7 @@ TOLD = {
     "copied": ('kernel="copied(float*, double const*)"',),
     "planes": ('grid="1"', "block=32"),
     "boxed": ("count:i32=4",),
+    "looked_up": ('"x": ("0.25..1",)', '"by": (0.5, 1.0)'),
     "counted_f32": ('inputs={"x": "T", "count": "u32"}', 'indices={"count": "count_most+1"}'),
     "placed": ('"begin": ("offsets",)', '"owner": ("0..3",)'),
     "plain": ('inputs={"x": "i16", "h": "f16"}', 'outputs={"y": "i16", "g": "f16"}'),
@@ -150,7 +155,7 @@ def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, source
         conditions = where.partition('"')[2].partition('"')[0].split(" and ")
         assert len(conditions) == len({*conditions}), where
     result = parity("run", "--target", "gfx1100", "--examples", "30")
-    assert result.code == 0 and "PASS  17 kernels," in result.out, result.out + result.err
+    assert result.code == 0 and "PASS  18 kernels," in result.out, result.out + result.err
 
 
 ADD = """__global__ void {0}(const float* x, float* y, int n) {{
