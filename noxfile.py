@@ -168,6 +168,13 @@ def amd_runtime(session: nox.Session) -> None:
     session.run("python3", "-m", "benchmarks.rocm_root", *suite)
 
 
+@nox.session(name="amd-libraries", venv_backend="none")
+def amd_libraries(session: nox.Session) -> None:
+    """Run tests of AMD's libraries on emulated GPUs, in the root of rocm-root (programs, options of rocm_tests)."""
+    tests = ("python", "-m", "benchmarks.rocm_tests", *session.posargs)
+    session.run("python3", "-m", "benchmarks.rocm_root", "--tests", *tests)
+
+
 @nox.session
 @nox.parametrize("example", ("torch", "array-api"))
 def examples(session: nox.Session, example: str) -> None:

@@ -24,6 +24,8 @@ PACKAGES = (
     *("hipcc", "libamdhip64-dev", "librocprim-dev", "libhipcub-dev", "librocthrust-dev", "libhiprand-dev"),
     *("python3-venv", "python3-dev", "g++", "ca-certificates"),
 )
+LIBRARY_TESTS = ("make", "librocrand1-tests", "libhiprand1-tests")
+"""AMD's tests of libraries, and what the programs of ``benchmarks.hecbench`` need."""
 APT = """\
 Acquire::Check-Valid-Until "false";
 Acquire::Check-Date "false";
@@ -63,10 +65,15 @@ def make(root: Path) -> None:
         options = [part for line in APT.splitlines() for part in ("--aptopt", line.rstrip(";"))]
         subprocess.run(["mmdebstrap", "--variant=apt", *options, "sid", str(root), *sources], check=True)
     (root / "etc/apt/apt.conf.d/90parity").write_text(APT)
-    inside(root, f"apt-get update && apt-get install -y -t experimental {' '.join(PACKAGES)}")
+    install(root, PACKAGES)
     tools = "pytest pytest-xdist pandas gguf jsonschema"
     inside(root, f"python3 -m venv /opt/parity && pip install -e '.[emulated,nvcc,rocm]' {tools}")
     (root / READY).touch()
+
+
+def install(root: Path, packages: Sequence[str]) -> None:
+    """Install packages of Debian in the root."""
+    inside(root, f"apt-get update && apt-get install -y -t experimental {' '.join(packages)}")
 
 
 def inside(root: Path, command: str) -> None:
@@ -108,6 +115,7 @@ def main() -> int:
     )
     parser.add_argument("--here", dest="root", action="store_const", const=HERE, help="use this system as the root")
     parser.add_argument("--check", choices=tuple(CHECKS), help="run only these checks (default: all)")
+    parser.add_argument("--tests", action="store_true", help="also install AMD's tests of its libraries, and make")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="command to run in the root (default: the checks)")
     arguments = parser.parse_args()
     if os.geteuid():
@@ -119,6 +127,8 @@ def main() -> int:
             make(arguments.root)
         if not (arguments.root / READY).exists():
             parser.error(f"the installation of {arguments.root} is incomplete; remove the folder and start again")
+        if arguments.tests:
+            install(arguments.root, LIBRARY_TESTS)
     except subprocess.CalledProcessError as error:
         return error.returncode
     checks = [CHECKS[arguments.check]] if arguments.check else CHECKS.values()
