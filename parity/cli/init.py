@@ -56,6 +56,8 @@ CI_EXTRAS = "emulated,nvcc"
 """What a workflow installs with parity."""
 IGNORED = ("parity-out/", "__pycache__/")
 """Names that git ignores in a project."""
+_TOP = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+"""Names in the folder of a whole project. Its host code may launch the kernels of any package in it."""
 NOTHING_DECLARED = 3
 """The exit code if there are sources and no kernel is declared."""
 _TRY_AFTER = 30
@@ -112,7 +114,8 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
     root = path.parent if path.is_file() else path
     while (root / "__init__.py").is_file():
         root = root.parent
-    hosts = [each for each in find_below(root, ".py") if not each.is_relative_to(folder.resolve() / arguments.cases)]
+    top = next((each for each in (root, *root.parents) if any((each / name).exists() for name in _TOP)), root)
+    hosts = [each for each in find_below(top, ".py") if not each.is_relative_to(folder.resolve() / arguments.cases)]
     files = [path] if path.is_file() else [each for each in hosts if each.is_relative_to(path)]
     chosen = chosen_kernels(arguments.only, None)
     kernels = [each for each in triton_kernels(files, hosts) if chosen.has_kernel(each.path.stem, each.name)]
@@ -124,7 +127,7 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
         place = os.path.relpath(root, folder.resolve())
         table = f'[tool.parity]\nkernels = "{place}"\ncases = "{arguments.cases}"\n'
         written.append(_write(config, before + "\n" * bool(before) + table))
-    project = find_project(folder)
+    project, roots = find_project(folder), [top, *(top / name for name in ("src", "python"))]
     cases, prober = _CaseFiles(project, arguments.limit, TRITON_TARGETS[0], TRITON_TARGETS[1]), Prober(arguments.limit)
     for file in dict.fromkeys(each.path for each in kernels):
         own = [each for each in kernels if each.path == file]
@@ -136,7 +139,9 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
             continue
         with run_progress() as (report, note):
             report("guessing", 0, len(own))
-            for i, (kernel, op) in enumerate(triton_skeletons(project.kernels.resolve(), module, own, prober), 1):
+            for i, (kernel, op) in enumerate(
+                triton_skeletons(project.kernels.resolve(), roots, module, own, prober), 1
+            ):
                 cases.add(target, source, op, try_it=True)
                 report("guessing", i, len(own))
                 note(f"{module} {kernel.name}")

@@ -389,6 +389,8 @@ class Device:
         self._memory.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, kernel.lds_bytes + shape.shared_bytes
         context.lds_zeros = kernel.lds_zeros
+        if self._trace:
+            self._trace.compare_threads(not kernel.converged)
 
     def _place_workgroups(self, loaded: _Loaded, shape: LaunchShape, cooperative: bool) -> None:
         """Prepare scratch memory, stacks and LDS for one workgroup, or for all if the launch is cooperative."""

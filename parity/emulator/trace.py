@@ -47,6 +47,11 @@ class Trace:
                 getattr(context, name)[:] = [array.ctypes.data for array in arrays]
             context.phases = 0
 
+    def compare_threads(self, enabled: bool) -> None:
+        """Find races between the threads of a warp in the next launch, or not, if they are recorded at all."""
+        if self._warps:
+            self._context.who[:] = [array.ctypes.data if enabled else 0 for array in self._threads["who"]]
+
     def accessed(self, span: slice, since: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Return, for each byte, whether a wavefront after ordinal ``since`` read it, and whether one wrote it."""
         largest, moved = _CELLS[0], span.start + self._context.trace_before

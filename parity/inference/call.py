@@ -233,7 +233,7 @@ def _conditions(facts: _Facts) -> tuple[tuple[str, ...], dict[str, Literal]]:
     """Return the conditions of ``where``, and choices that make distinct positions likely."""
     spec, choices = facts.spec, dict[str, Literal]()
     # Empty tensors are excluded: what is not written then is not an output.
-    where = (*spec.where, *(f"{positions} > 0" for positions in spec.indices.values()))
+    where = (*spec.where, *(f"{each} > 0" for each in spec.indices.values() if not each.isdecimal()))
     where += tuple(
         f"{each.bound} > 0" for each in spec.roles.values() if each.use == "offsets" and not each.bound.isdecimal()
     )
@@ -265,6 +265,7 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     data |= dict.fromkeys(sorted(spec.small), _SMALL_DATA)
     data |= {name: (text,) for name, text in spec.ranges.items() if name in facts.filled}
     data |= dict.fromkeys(spec.indices, _POSITIONS) | dict.fromkeys(spec.distinct, _ROLE_DATA["order"])
+    data |= {name: (text,) for name, text in spec.ranges.items() if name in spec.indices}
     return data | {name: _ROLE_DATA[role.use] for name, role in spec.roles.items()}
 
 

@@ -152,6 +152,24 @@ class Prober:
             self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET), blocks, kernel.launches, kernel.usual
         )
 
+    def with_written(self, kernel: ProbedKernel, spec: InferredSpec) -> InferredSpec:
+        """Add which tensors the launch of a specification writes completely, if it can be executed."""
+        self._begin(1)
+        experiment = self._experiment(kernel, spec.made, share=1, budget=LARGE_BUDGET)
+        numbers = {each.name: int(spec.made[each.name]) for each in kernel.args if each.is_whole}
+        try:
+            runs = [
+                experiment.observe(numbers, grid_for(spec.grid, {}), triple(spec.block), 0, fill)
+                for fill in (InputFill(), InputFill(whole=1))
+            ]
+        except ProbeLimit:
+            return spec
+        whole = {
+            each.name for each in experiment.pointers
+            if all(run and run[each.name].written == int(spec.shapes[each.name]) * each.dtype.itemsize for run in runs)
+        }  # fmt: skip
+        return replace(spec, whole=frozenset(whole))
+
     def _hinted(self, kernel: ProbedKernel) -> InferredSpec | None:
         """Return the specification for the grid of a launch in host code, if it explains all accesses."""
         for hint in launch_hints(kernel.name, kernel.launches, kernel.args, kernel.flow):

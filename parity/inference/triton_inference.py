@@ -17,32 +17,48 @@ from parity.inference.ptx_dataflow import Flow, flows
 from parity.inference.signature import Parameter, Signature
 from parity.inference.skeleton import Skeleton, signature_skeleton
 from parity.inference.spec import InferredSpec, KernelArgument
+from parity.inference.triton_launches import launched_spec
 from parity.inference.triton_source import TritonFunction, choices, dtypes, likely_strides
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import NUMBERS
-from parity.triton_kernels.compilation import Trial, compile_module, first_compiling
+from parity.triton_kernels.compilation import Candidates, LaunchedKernel, Trial, compile_module, first_compiling
 from parity.triton_kernels.kernel import Constant, Specialization, TritonKernel, triton_type
 
 PROBED, OTHER = TRITON_TARGETS
 """The target whose code is probed, and another one that has to compile."""
 _REAL, _PRODUCTS = ("f32", "f16", "bf16", "i32", "i8"), ("f16", "bf16", "f32", "i8")
 """Dtypes of tensors to try, and those for kernels that multiply matrices."""
+_CALLED, _CALLED_PRODUCTS = ("float32", "float16"), ("float16", "float32")
+"""PyTorch's names of dtypes to call host code with."""
+_FEW = 2
+"""Whole numbers of a kernel whose launches are explained by formulas instead of taken from one launch."""
 _SIZES = (32, 64, 2, 16, 128)
 """Values to try for constexpr numbers without a known value."""
 
 
 def triton_skeletons(
-    root: Path, module: str, kernels: Sequence[TritonFunction], prober: Prober
+    root: Path, roots: Sequence[Path], module: str, kernels: Sequence[TritonFunction], prober: Prober
 ) -> Iterator[tuple[TritonFunction, Skeleton]]:
     """Yield the declaration of each kernel. ``root`` is the kernels folder, ``module`` the name of the module.
+
+    ``roots`` are further folders that host code imports from.
 
     Raises:
         MissingTool: Triton is not installed.
     """
     trials = [[*_trials(each, root)] for each in kernels]
-    found = first_compiling(root, trials, [target(PROBED), target(OTHER)])
+    functions = [_candidates(each, tried) for each, tried in zip(kernels, trials, strict=True)]
+    found = first_compiling(root, roots, functions, [target(PROBED), target(OTHER)])
     for kernel, tried, result in zip(kernels, trials, found, strict=True):
         yield kernel, _skeleton(root, module, kernel, tried, result, prober)
+
+
+def _candidates(kernel: TritonFunction, tried: Sequence[Specialization]) -> Candidates:
+    """Return what to try of a function."""
+    pointers = [each.name for each in kernel.arguments if each.is_pointer]
+    indices = [each.name for each in kernel.arguments if each.is_pointer and each.is_index]
+    dtypes = _CALLED_PRODUCTS if kernel.has_dot else _CALLED
+    return Candidates(tried, kernel.callers, {"pointers": pointers, "indices": indices}, dtypes)
 
 
 def _trials(kernel: TritonFunction, root: Path) -> Iterator[Specialization]:
@@ -83,6 +99,8 @@ def _skeleton(
         return Skeleton("", kernel.name, omitted=f"no trial compiles for {where}: {result.error}")
     one = tried[result.chosen]
     one = replace(one, constants={**one.constants, **result.constants}, options=result.options)
+    if result.launch:
+        one = result.launch.kernel
     with tempfile.TemporaryDirectory(prefix="parity-triton-") as folder:
         try:
             made = compile_module(module, root, [one], target(PROBED), Path(folder))
@@ -90,7 +108,7 @@ def _skeleton(
             return Skeleton("", kernel.name, omitted=f"it does not compile for {PROBED}: {str(error).splitlines()[0]}")
     given: dict[str, Constant | str] = {key: _declared(value) for key, value in one.constants.items()}
     declared = TritonKernel(one.file, kernel.name, {**one.options, **given})
-    return signature_skeleton(name, _signature(kernel, one, made.code, prober, declared))
+    return signature_skeleton(name, _signature(kernel, one, made.code, prober, declared, result.launch))
 
 
 def _declared(value: Constant) -> Constant:
@@ -99,15 +117,23 @@ def _declared(value: Constant) -> Constant:
 
 
 def _signature(
-    kernel: TritonFunction, one: Specialization, code: CodeObject, prober: Prober, declared: TritonKernel
+    kernel: TritonFunction,
+    one: Specialization,
+    code: CodeObject,
+    prober: Prober,
+    declared: TritonKernel,
+    launch: LaunchedKernel | None,
 ) -> Signature:
     """Return the signature of a compiled kernel, with what its PTX shows."""
     flow = replace(
         flows(code.listing)[one.symbol], dynamic=False, fixed=True
     )  # the compiled kernel states its shared memory
     args = []
-    for i, (each, kind) in enumerate(zip(kernel.arguments, one.signature, strict=True)):
-        dtype = next(name for name in NUMBERS if name != "f8_e5m2" and _is_type(name, kind.removeprefix("*")))
+    roles = {each.name: each for each in kernel.parameters}
+    names = [each.name for each in launch.arguments] if launch else [each.name for each in kernel.arguments]
+    for i, (name, kind) in enumerate(zip(names, one.signature, strict=True)):
+        each = replace(roles[name], is_pointer=kind.startswith("*"))
+        dtype = next(name for name in NUMBERS if _is_type(name, kind.removeprefix("*")))
         use = flow.uses.get((i, 0))
         if each.is_pointer:
             written, read = bool(use and use.writes), use is None or use.is_input
@@ -123,13 +149,18 @@ def _signature(
             one.symbol,
             args,
             flow,
-            kernel.launches,
+            () if launch else kernel.launches,
             limits,
             likely_strides([each.name for each in kernel.arguments]),
         )
+        if launch:
+            few = sum(each.is_whole for each in args) <= _FEW and not single
+            found = prober.probe(probed) if few else ""
+            is_general = isinstance(found, InferredSpec) and not found.is_measured
+            return found if is_general else launched_spec(launch, prober, probed)
         return prober.measure(probed) or "no single launch shows it" if single else prober.probe(probed)
 
-    shown = f"{kernel.name}({', '.join(each.name for each in kernel.arguments)})"
+    shown = f"{kernel.name}({', '.join(names)})"
     return Signature(
         kernel.name, (), tuple(args), shown, flow, probe, math.prod(flow.threads) > 0, launches=kernel.launches,
         triton=declared,

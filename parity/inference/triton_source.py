@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,9 @@ _FLAG = re.compile(
 )
 _BLOCK = re.compile(r"(?i).*(?:block|tile|bm|bn|bk|chunk|^b[a-z]$|^bt$|group_size_m).*")
 _TYPE = re.compile(r"(?i).*(?:dtype|_type|acc_ty)$")
+_MOST_CALLERS = 6
+_PASSES = 4
+"""Passes over a function, to follow values from loads to addresses."""
 _STRIDES = (1, 128, 8192, 16384, 32768, 65536)
 """Strides of a tensor of a few small dims, the last first."""
 
@@ -58,7 +62,7 @@ class TritonParameter:
 class TritonFunction:
     """A Triton kernel of a file, with its launches in host code, and the ``literals`` that they pass.
 
-    ``has_dot`` is True if it multiplies matrices.
+    ``has_dot`` is True if it multiplies matrices. ``callers`` are the files of host code that mention it.
     """
 
     path: Path
@@ -68,6 +72,7 @@ class TritonFunction:
     has_dot: bool
     launches: tuple[HostLaunch, ...] = ()
     literals: Mapping[str, Constant] = field(default_factory=dict)
+    callers: tuple[Path, ...] = ()
 
     @property
     def arguments(self) -> tuple[TritonParameter, ...]:
@@ -91,7 +96,24 @@ def triton_kernels(paths: Sequence[Path], hosts: Sequence[Path]) -> list[TritonF
             returns = any(isinstance(each, ast.Return) and each.value for each in ast.walk(node))
             if node.name in calls or not (returns or node.name in called):
                 found.append(_function(path, node, calls.get(node.name, [])))
-    return found
+    return _with_callers(found, hosts)
+
+
+def _with_callers(kernels: Sequence[TritonFunction], hosts: Sequence[Path]) -> list[TritonFunction]:
+    """Add the files that mention each kernel: its own first, tests last."""
+    callers: dict[str, list[Path]] = {each.name: [] for each in kernels}
+    for path in hosts:
+        for name in callers.keys() & set(re.findall(r"\w+", path.read_text(errors="replace"))):
+            callers[name].append(path)
+
+    def order(kernel: TritonFunction, path: Path) -> tuple[bool, bool, int]:
+        same = path.resolve() == kernel.path.resolve()
+        return not same, re.search(r"test|bench", str(path)) is not None, -len(os.path.commonpath((path, kernel.path)))
+
+    return [
+        replace(each, callers=tuple(sorted(callers[each.name], key=lambda path: order(each, path))[:_MOST_CALLERS]))
+        for each in kernels
+    ]
 
 
 def choices(function: TritonFunction, real: str, *, flags: bool, size: int) -> dict[str, Constant]:
@@ -214,9 +236,11 @@ def _roles(node: ast.FunctionDef, names: Sequence[str]) -> tuple[set[str], set[s
         for each in ast.walk(value):
             if isinstance(each, ast.Name):
                 found |= loaded.get(each.id, set())
+            elif isinstance(each, ast.Call) and _called(each) == "load" and each.args:
+                found |= root(each.args[0]) & pointers
         return found
 
-    for _ in range(2):
+    for _ in range(_PASSES):
         for each in ast.walk(node):
             match each:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -239,6 +263,10 @@ def _roles(node: ast.FunctionDef, names: Sequence[str]) -> tuple[set[str], set[s
                 case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub(), value=value):
                     if name in pointers:
                         indices |= sources(value)
+                    elif _is_whole(value):
+                        loaded.setdefault(name, set()).update(sources(value))
+                case ast.Call(func=ast.Name(id="range")) | ast.Call(func=ast.Attribute(attr="range" | "cdiv")):
+                    whole |= set().union(*map(sources, each.args))
     return pointers, (indices | whole) & pointers
 
 
@@ -272,7 +300,8 @@ def _inner_load(value: ast.Call) -> ast.expr | None:
 
 def _is_whole(value: ast.expr) -> bool:
     """Return False if a value is computed by functions such as ``tl.sum``, which lead away from positions."""
-    return not any(isinstance(each, ast.Call) and _called(each) not in ("to", "cast") for each in ast.walk(value))
+    calls = (each for each in ast.walk(value) if isinstance(each, ast.Call))
+    return all(_called(each) in ("to", "cast", "load") for each in calls)
 
 
 def _called(call: ast.Call) -> str:

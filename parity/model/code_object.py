@@ -65,6 +65,8 @@ class Kernel:
         max_threads: the largest workgroup that the code supports.
         hidden: arguments that the runtime fills in, named by their kind.
         dynamic_lds: dynamic LDS that every launch needs. Only Triton's kernels state it.
+        converged: the threads of a warp execute all instructions together, so that the order of the instructions is the
+            order of their accesses. Triton generates such code, and relies on it.
         lds_zeros: bytes at the begin of the LDS that are 0 when a workgroup begins. Only PTX has such memory.
     """
 
@@ -81,6 +83,7 @@ class Kernel:
     hidden: tuple[Argument, ...] = ()
     dynamic_lds: int = 0
     lds_zeros: int = 0
+    converged: bool = False
 
     @property
     def explicit_bytes(self) -> int:

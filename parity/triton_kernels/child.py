@@ -9,24 +9,29 @@ parity's clang does not.
 
 If the request has ``targets`` instead of a target, ``OUTPUT/result.json`` describes the functions of the request, and
 the first of the ``kernels`` of each function that compiles for all targets. Of parity, this file imports only
-``loading.py``.
+``loading.py`` and what runs host code.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import sysconfig
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 if not __package__:
     sys.path[0] = str(Path(__file__).parents[2])  # so that a project may have a file kernel.py
+from parity.triton_kernels.host_runs import launches, set_driver
+from parity.triton_kernels.host_torch import importer
 from parity.triton_kernels.loading import Loader, Placeholder
 
 DIVISIBLE = 16
+_MOST_LAUNCHES = 4
+"""Launches by host code to compile for each function."""
 
 
 def main(request: Path, output: Path) -> None:
@@ -35,11 +40,12 @@ def main(request: Path, output: Path) -> None:
     import triton
 
     root = Path(asked["root"])
-    loader = Loader([root])
     found: dict[str, Any]
     if "targets" in asked:
-        found = {"functions": [described(each, root, loader, asked["targets"], output) for each in asked["functions"]]}
+        loaders = [(target(each), new_loader(asked, target(each))) for each in asked["targets"]]
+        found = {"functions": [described(each, root, loaders, output) for each in asked["functions"]]}
     else:
+        loader = new_loader(asked, target(asked))
         found = {"version": triton.__version__, "package": str(Path(triton.__file__).parent), "kernels": []}
         found["ptxas"] = ptxas(asked["arch"]) if asked["backend"] == "cuda" else ""
         for number, kernel in enumerate(asked["kernels"]):
@@ -58,19 +64,37 @@ def target(asked: Mapping[str, Any]) -> Any:
     return GPUTarget(asked["backend"], asked["arch"], asked["wavefront"])
 
 
+def new_loader(asked: Mapping[str, Any], where: Any) -> Loader:
+    """Return what loads the files of a project for a target, which they may ask for."""
+    set_driver(where)
+    return Loader([Path(asked["root"]), *map(Path, asked.get("roots", ()))], importer(where.backend))
+
+
 def described(
-    function: Mapping[str, Any], root: Path, loader: Loader, targets: list[dict[str, Any]], output: Path
+    function: Mapping[str, Any], root: Path, targets: list[tuple[Any, Loader]], output: Path
 ) -> dict[str, Any]:
-    """Describe a function: its first kernel that compiles for most targets, and the error for the next target."""
+    """Describe a function: its first kernel that compiles for most targets, and the error for the next target.
+
+    A launch that the project's host code makes is preferred.
+    """
     found: dict[str, Any] = {"chosen": -1, "targets": 0, "error": "", "constants": {}, "options": {}}
+    for launch in itertools.islice(made_launches(function, root, targets[0][1]), _MOST_LAUNCHES):
+        try:
+            for where, loader in targets:
+                set_driver(where)
+                compiled(launch["kernel"], root, where, output / "trial", loader)
+            return found | {"chosen": 0, "targets": len(targets), "launch": launch}
+        except Exception as error:
+            found["error"] = explained(error, root)
     for number, kernel in enumerate(function["kernels"]):
         done = 0
         try:
-            tuned = tuned_values(kernel, root, loader)
+            tuned = tuned_values(kernel, root, targets[0][1])
             for name, values in tuned.items():
                 kernel = {**kernel, name: {**kernel[name], **values}}
-            for each in targets:
-                compiled(kernel, root, target(each), output / "trial", loader)
+            for where, loader in targets:
+                set_driver(where)
+                compiled(kernel, root, where, output / "trial", loader)
                 done += 1
         except Exception as error:
             message = explained(error, root)
@@ -81,6 +105,23 @@ def described(
         if done == found["targets"] and not found["error"]:
             found["error"] = message
     return found
+
+
+def made_launches(function: Mapping[str, Any], root: Path, loader: Loader) -> Iterator[dict[str, Any]]:
+    """Yield the launches that host code makes, each with the ``kernel`` to compile for it."""
+    one = function["kernels"][0]
+    asked = {"file": str(root / one["file"]), "function": one["function"], **function["roles"]}
+    for launch in launches(asked, [Path(each) for each in function["callers"]], function["dtypes"], loader):
+        types = [each["type"] for each in launch["arguments"]]
+        yield launch | {
+            "kernel": {
+                **one,
+                "signature": types,
+                "aligned": [i for i, each in enumerate(types) if each.startswith("*")],
+                "constants": launch["constants"],
+                "options": launch["options"],
+            }
+        }
 
 
 def tuned_values(kernel: Mapping[str, Any], root: Path, loader: Loader) -> dict[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -66,10 +66,36 @@ class _Result(msgspec.Struct):
     files: list[str]
 
 
+class LaunchedArgument(msgspec.Struct):
+    """What a launch passes for an argument.
+
+    A number has a ``value`` in the form of an expression. A tensor has ``elements``, and a tensor of integers the
+    numbers from ``least`` to ``most``. They ``rise`` if each is at least the one before.
+    """
+
+    name: str
+    type: str
+    value: str = ""
+    elements: int = 0
+    least: int = 0
+    most: int = 0
+    rises: bool = False
+    distinct: bool = False
+
+
+class LaunchedKernel(msgspec.Struct):
+    """A launch that host code makes of a specialization."""
+
+    kernel: Specialization
+    arguments: list[LaunchedArgument]
+    grid: tuple[int, ...]
+
+
 class Trial(msgspec.Struct):
     """The specialization that compiles for most ``targets``, by number, and the error for the next target.
 
-    ``constants`` and ``options`` are the values that decorators of the function set.
+    ``constants`` and ``options`` are the values that decorators of the function set. ``launch`` is a launch by host
+    code, in place of a number.
     """
 
     chosen: int = -1
@@ -77,6 +103,7 @@ class Trial(msgspec.Struct):
     error: str = ""
     constants: dict[str, Constant] = {}
     options: dict[str, Constant] = {}
+    launch: LaunchedKernel | None = None
 
 
 class _Trials(msgspec.Struct):
@@ -158,10 +185,29 @@ def compile_module(
     return TritonCode(_with_metadata(code, kernels, result), listing, binary, tuple(map(Path, result.files)))
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """A function to try.
+
+    Attributes:
+        kernels: Specializations, the most likely first.
+        callers: Files of host code that mention the function.
+        roles: The parameters that are ``pointers``, and the pointers to ``indices``.
+        dtypes: PyTorch's names of the dtypes to call host code with.
+    """
+
+    kernels: Sequence[Specialization]
+    callers: Sequence[Path]
+    roles: Mapping[str, Sequence[str]]
+    dtypes: Sequence[str]
+
+
 def first_compiling(
-    root: Path, functions: Sequence[Sequence[Specialization]], targets: Sequence[Target]
+    root: Path, roots: Sequence[Path], functions: Sequence[Candidates], targets: Sequence[Target]
 ) -> list[Trial]:
-    """Try the specializations of each function in order, until one compiles for all targets.
+    """Try launches by host code, then the specializations of each function, until one compiles for all targets.
+
+    ``roots`` are further folders that host code imports from.
 
     Raises:
         CompileError: the process that runs Triton failed.
@@ -172,8 +218,9 @@ def first_compiling(
         file = Path(folder, _REQUEST)
         request = {
             "root": str(root),
+            "roots": [*map(str, roots)],
             "targets": [_asked(each) for each in targets],
-            "functions": [{"kernels": kernels} for kernels in functions],
+            "functions": [{**vars(each), "callers": [*map(str, each.callers)]} for each in functions],
         }
         file.write_bytes(json_text(request))
         _run_child("triton", targets[0], file, Path(folder))
@@ -277,5 +324,5 @@ def _with_metadata(code: CodeObject, kernels: Sequence[Specialization], result: 
         kernel = code.kernels[each.symbol]
         names = (*made.arguments, *("" for _ in range(len(kernel.args) - len(made.arguments))))
         args = tuple(replace(argument, name=name) for argument, name in zip(kernel.args, names, strict=True))
-        found[each.symbol] = replace(kernel, args=args, dynamic_lds=made.shared)
+        found[each.symbol] = replace(kernel, args=args, dynamic_lds=made.shared, converged=True)
     return replace(code, kernels=found)

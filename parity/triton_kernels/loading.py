@@ -12,7 +12,7 @@ import builtins
 import importlib
 import sys
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,12 @@ class Placeholder:
 
     def __bool__(self) -> bool:
         return False
+
+    def __enter__(self) -> Placeholder:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        pass
 
     def __int__(self) -> int:
         return 0
@@ -103,10 +109,14 @@ class _File(types.ModuleType):
 
 
 class Loader:
-    """Loads functions below the folders ``roots``. ``files`` are the files that were read."""
+    """Loads functions below the folders ``roots``. ``files`` are the files that were read.
 
-    def __init__(self, roots: Sequence[Path]) -> None:
+    ``imported`` returns the module of a name that begins with torch.
+    """
+
+    def __init__(self, roots: Sequence[Path], imported: Callable[[str], Any] | None = None) -> None:
         self._roots = list(roots)
+        self._imported = imported
         self._modules: dict[str, _File] = {}
         self._strict = False
 
@@ -177,6 +187,8 @@ class Loader:
                 full = ".".join(filter(None, (*parts[: len(parts) - level + 1], name)))
             if (found := self.file(full)) is not None:
                 return found if wanted or level else self.file(full.partition(".")[0]) or found
+            if self._imported and name.partition(".")[0] == "torch":
+                return self._imported(name if wanted else "torch")
             try:
                 return importlib.import_module(name) if wanted else __import__(name)
             except Exception:

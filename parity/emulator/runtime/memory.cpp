@@ -220,6 +220,20 @@ u32 gather_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, 
     for (u32 k = 0; k < (bytes + 3) / 4; k++) out[k] = all(((u32 *)(out + k))[first(exec)]);
   return c->trace[0] && trace_loads(c, exec, vary, at, bytes, instruction);
 }
+// The lanes that store in LDS where memory holds what one of them stores. `same` are the lanes whose values memory holds.
+// Lanes may store different values at one place, as Triton's do after sums in different orders, and any may be the last.
+// If one of them is there already, for example because another wavefront executed the same instruction, the order of the
+// wavefronts does not matter either.
+static Mask settled_lanes(Context *c, const Lanes<u64> &at, Mask exec, Mask same) {
+  Mask settled = 0;
+  for (Mask m = same == exec ? 0 : same; m; m &= m - 1) {
+    const u32 i = first(m);
+    if (at[i] < c->lds) continue;
+    const Mask here = mask(bools(at.vector() == all(at[i]))) & exec;
+    settled |= here, m &= ~here | (m & -m);
+  }
+  return settled;
+}
 u32 scatter_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, const V<u32> *in) {
   const Lanes<u64> at(where);
   u32 n = bytes < 4 ? 1 : bytes / 4;
@@ -229,14 +243,22 @@ u32 scatter_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction,
     if (!may_access_some<WRITABLE>(c, at[i], bytes))
       if (u32 why = refused(c, at[i], bytes, WRITABLE)) return fault(c, why, at[i], bytes, i, instruction);
   }
-  Mask kept = 0;
-  for (Mask m = may_overlap(c, at, exec, bytes) ? exec : 0; m; m &= m - 1) {
-    u32 i = first(m), w[4] = {};
+  auto held = [&](u32 i) { // whether memory holds what a lane stores
+    u32 w[4] = {};
     for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
-    if (same(c->data + (at[i] - c->base), (u8 *)w, bytes)) kept |= m & -m;
+    return same(c->data + (at[i] - c->base), (u8 *)w, bytes);
+  };
+  Mask kept = 0, before = 0;
+  for (Mask m = c->trace[0] ? exec : 0; m; m &= m - 1) before |= held(first(m)) ? m & -m : 0;
+  const Mask settled = settled_lanes(c, at, exec, before);
+  for (Mask m = may_overlap(c, at, exec, bytes) ? exec : 0; m; m &= m - 1) {
+    const u32 i = first(m);
+    u32 w[4] = {};
+    for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
+    if (held(i)) kept |= m & -m;
     else copy_some(c->data + (at[i] - c->base), (u8 *)w, bytes), c->changes++;
   }
-  if (c->trace[0] && trace_stores(c, exec, at, bytes, instruction, kept)) return 1;
+  if (c->trace[0] && trace_stores(c, exec, at, bytes, instruction, kept, settled | before)) return 1;
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
     for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
@@ -394,16 +416,7 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
     }
   Mask same = mask(bools(before.vector() == x)) & exec; // lanes that store the value that memory already holds: their order does not matter
   c->changes += same != exec;
-  // Lanes may store different values at one place, as Triton's do after sums in different orders, and any may be the last.
-  // If one of them is there already, for example because another wavefront executed the same instruction, the order of
-  // the wavefronts does not matter either.
-  Mask settled = 0;
-  for (Mask m = same == exec ? 0 : same; m; m &= m - 1) {
-    const u32 i = first(m);
-    if (at[i] < c->lds) continue;
-    const Mask here = mask(bools(at.vector() == all(at[i]))) & exec;
-    settled |= here, m &= ~here | (m & -m);
-  }
+  const Mask settled = settled_lanes(c, at, exec, same);
   if (may_overlap(c, at, exec, sizeof(T))) {
     same = 0;
     for (Mask m = exec; m; m &= m - 1) {

@@ -279,3 +279,14 @@ def test_warps_that_store_same_values_of_lanes_at_one_place_do_not_race(cache, m
     with pytest.raises(DataRace) as caught:
         launched(body, cache, *arrays, block=256)
     assert caught.value.kind == "data race"
+
+
+@pytest.mark.parametrize(("mask", "races"), [(31, False), (255, True)], ids=["same values", "other values"])
+def test_warps_that_store_same_vectors_at_one_place_do_not_race(cache, mask, races):
+    body = f"and.b32 %r6, %t, {mask}; st.shared.v2.u32 [%r1], {{%r6, %r6}};"
+    arrays = np.arange(256, dtype=np.uint32), np.zeros(256, np.uint32)
+    if races:
+        with pytest.raises(DataRace):
+            launched(body, cache, *arrays, block=256)
+    else:
+        launched(body, cache, *arrays, block=256)

@@ -1,0 +1,165 @@
+"""Numbers and shapes that are guesses for arguments of host code, and what contradicts them.
+
+If host code contradicts a guess, for example because it unpacks three dims, ``Contradiction`` names the argument and
+the correction. A comparison that fails leaves a ``Complaint``. This file imports nothing of parity.
+"""
+
+from __future__ import annotations
+
+import dis
+import math
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+LAST = "last dims"
+"""Names the last dims of all arguments. Its facts are their extents by what they were before."""
+
+
+class Contradiction(BaseException):
+    """Host code shows that the argument ``key`` has another ``fact``, such as ``rank``. Host code cannot catch this."""
+
+    def __init__(self, key: str, fact: str, value: Any) -> None:
+        super().__init__(f"{key}: {fact} {value}")
+        self.key, self.fact, self.value = key, fact, value
+
+
+class Complaint:
+    """The last comparison of host code that failed: an argument, a fact, and the other value.
+
+    An assertion that fails afterwards is probably about it.
+    """
+
+    last: tuple[str, str, Any] | None = None
+
+
+class Extent(int):
+    """A dim of the argument ``key``."""
+
+    key, axis = "", 0
+
+    def __eq__(self, other: object) -> bool:
+        if self.key and isinstance(other, int) and int(self) != int(other):
+            Complaint.last = self.key, f"dim{self.axis}", int(other)
+        return int(self) == other
+
+    __hash__ = int.__hash__
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __mod__(self, other: Any) -> Any:
+        found = int(self) % int(other)
+        if self.key and found:
+            Complaint.last = LAST, f"dim{int(self)}", int(self) + int(other) - found
+        return found
+
+    def __deepcopy__(self, memo: Any) -> int:
+        return int(self)
+
+
+class Size(tuple[int, ...]):
+    """A shape. ``key`` names the argument that has it."""
+
+    key = ""
+
+    def __eq__(self, other: object) -> bool:
+        same = tuple.__eq__(self, other)
+        if isinstance(other, tuple) and not same:
+            Size._complain(self, other)
+            Size._complain(other, self)
+        return same is True
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    @staticmethod
+    def _complain(one: tuple[int, ...], other: tuple[int, ...]) -> None:
+        """Note that a shape differs from another one that host code compares it with."""
+        if isinstance(one, Size) and one.key:
+            pairs = enumerate(zip(one, other, strict=False))
+            differing = next((i for i, (a, b) in pairs if int(a) != int(b)), 0)
+            same_rank = len(one) == len(other)
+            fact = (f"dim{differing}", int(other[differing])) if same_rank else ("rank", len(other))
+            Complaint.last = one.key, *fact
+
+    def _extent(self, place: int) -> int:
+        found = Extent(tuple.__getitem__(self, place))
+        if self.key:
+            found.key, found.axis = self.key, place % max(1, len(self))
+        return found
+
+    def numel(self) -> int:
+        return math.prod(self)
+
+    def __iter__(self) -> Iterator[int]:
+        if self.key and (count := _unpacked(sys._getframe(1))) and count != len(self):
+            raise Contradiction(self.key, "rank", count)
+        return map(self._extent, range(len(self)))
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return Size(super().__getitem__(place))
+        return self._extent(self.checked(int(place)))
+
+    def checked(self, place: int) -> int:
+        """Return the place of a dim if it exists."""
+        needed = place + 1 if place >= 0 else -place
+        if self.key and needed > len(self):
+            raise Contradiction(self.key, "rank", needed)
+        return place
+
+
+def _unpacked(frame: types.FrameType) -> int:
+    """How many values the current instruction of a frame unpacks; 0 if it does something else."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at + 1] if dis.opname[code[at]] == "UNPACK_SEQUENCE" else 0
+
+
+class Guess(int):
+    """A whole number that is a guess for an argument ``key``. If host code uses it as a tensor, it is one."""
+
+    key = ""
+
+    def __getattr__(self, name: str) -> Any:
+        if self.key and not name.startswith("_"):
+            raise Contradiction(self.key, "kind", "tensor")
+        raise AttributeError(name)
+
+    def __eq__(self, other: object) -> bool:
+        if self.key and isinstance(other, int | str) and int(self) != other:
+            Complaint.last = self.key, "value", other
+        return int(self) == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = int.__hash__
+
+    def __getitem__(self, place: Any) -> Any:
+        raise Contradiction(self.key, "kind", "tensor")
+
+    def __len__(self) -> int:
+        raise Contradiction(self.key, "kind", "tensor")
+
+    def __deepcopy__(self, memo: Any) -> int:
+        return int(self)
+
+
+class Rank(int):
+    """The rank of an argument ``key``."""
+
+    key = ""
+
+    def __eq__(self, other: object) -> bool:
+        if self.key and isinstance(other, int) and int(self) != other:
+            Complaint.last = self.key, "rank", other
+        return int(self) == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = int.__hash__

@@ -1,0 +1,158 @@
+"""Describes a launch that host code makes as data. This file imports nothing of parity but its neighbours."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from parity.triton_kernels.host_facts import Contradiction, Guess
+from parity.triton_kernels.host_tensors import DTYPES, DType, Tensor
+
+_MOST_BLOCKS, MOST_ELEMENTS = 4096, 1 << 21
+"""Limits of a launch that can be emulated."""
+_BLOCK = re.compile(r"(?i)block|tile|chunk|size|^b[a-z]$|^bt$")
+_TRITON_NAMES = {
+    "fp16": "float16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "bf16": "bfloat16",
+    "i1": "int1",
+    **{f"{short}{n}": f"{long}{n}" for short, long in (("i", "int"), ("u", "uint")) for n in (8, 16, 32, 64)},
+}
+"""Names of types in Triton's language."""
+
+
+class Unusable(BaseException):
+    """A launch that parity cannot declare, or that is too large."""
+
+
+class Launched(BaseException):
+    """The launch that was looked for. Host code cannot catch it."""
+
+    def __init__(self, launch: dict[str, Any]) -> None:
+        self.launch = launch
+
+
+def launched(kernel: Mapping[str, Any], called: Any, grid: Any, args: Sequence[Any], named: Mapping[str, Any]) -> None:
+    """Raise ``Launched`` if this is a launch of the kernel. Other launches do nothing."""
+    function, layers = called, []
+    while not hasattr(function, "params"):
+        layers.append(function)
+        function = function.fn
+    if function.__name__ != kernel["function"]:
+        return
+    names = function.arg_names
+    values = {**dict(zip(names, args, strict=False)), **{key: v for key, v in named.items() if key in names}}
+    options = {key: v for key, v in named.items() if key not in names}
+    for layer in layers:
+        if configs := getattr(layer, "configs", None):
+            chosen = min(_pruned(layer, configs, values), key=lambda each: sum(_numbers(each.kwargs)))
+            values |= {key: v for key, v in chosen.kwargs.items() if key in names}
+            options |= {key: v for key, v in chosen.kwargs.items() if key not in names}
+            options |= {"num_warps": chosen.num_warps, "num_stages": chosen.num_stages}
+        for name, rule in (getattr(layer, "values", None) or {}).items():
+            values[name] = rule(values)
+    for each in function.params:
+        if each.name not in values and each.default is not inspect.Parameter.empty:
+            values[each.name] = each.default
+        elif each.name not in values and each.is_constexpr:  # a decorator that is not known here sets it
+            values[each.name] = 64 if _BLOCK.search(each.name) else 1
+        value: Any = values.get(each.name)
+        if type(value).__name__ == "TensorWrapper":
+            kind = next((kind for kind in DTYPES.values() if kind.name == _short(value.dtype)), value.base.dtype)
+            value = values[each.name] = Tensor(value.base.array, kind, value.base.key)
+        if isinstance(value, Tensor) and value.key and each.is_constexpr:
+            raise Contradiction(value.key, "kind", "number")
+        if isinstance(value, Guess) and value.key and each.name in kernel["pointers"]:
+            raise Contradiction(value.key, "kind", "tensor")
+        if isinstance(value, Tensor) and value.key and each.name in kernel["indices"] and value.dtype.is_floating_point:
+            raise Contradiction(value.key, "dtype", "int32")
+    blocks = grid(values) if callable(grid) else grid
+    blocks = tuple(int(each) for each in (blocks if isinstance(blocks, tuple | list) else (blocks,)))
+    if not 0 < int(np.prod(blocks)) <= _MOST_BLOCKS:
+        raise Unusable
+    raise Launched(_described(function, values, options, blocks))
+
+
+def _short(dtype: Any) -> str:
+    """Return the short name of a type of Triton: ``i32`` for ``int32``."""
+    return str(dtype).replace("uint", "u").replace("int", "i")
+
+
+def _numbers(values: Mapping[str, Any]) -> list[int]:
+    return [each for each in values.values() if isinstance(each, int)]
+
+
+def _pruned(layer: Any, configs: Sequence[Any], values: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the configurations that the project's own rule leaves."""
+    if prune := getattr(layer, "early_config_prune", None):
+        try:
+            return prune(configs, dict(values)) or configs
+        except Exception:
+            return configs
+    return configs
+
+
+def _described(
+    function: Any, values: Mapping[str, Any], options: Mapping[str, Any], grid: tuple[int, ...]
+) -> dict[str, Any]:
+    """Return a launch as data."""
+    constants, arguments = dict[str, Any](), list[dict[str, Any]]()
+    for each in function.params:
+        value = values[each.name]
+        if isinstance(value, Tensor) and not each.is_constexpr:
+            arguments.append({"name": each.name, **_tensor(value)})
+        elif value is None or each.is_constexpr or isinstance(value, bool | str):
+            constants[each.name] = _constant(value)
+        elif isinstance(value, int | np.integer):
+            kind = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
+            arguments.append({"name": each.name, "type": kind, "value": str(int(value))})
+        elif isinstance(value, float | np.floating):
+            arguments.append({"name": each.name, "type": "fp32", "value": repr(float(value))})
+        else:
+            raise Unusable(f"{each.name}: {value!r}")
+    if not any(each["elements"] for each in arguments if "elements" in each):
+        raise Unusable
+    return {
+        "constants": constants,
+        "options": {key: int(v) for key, v in options.items() if isinstance(v, bool | int) and v is not None},
+        "arguments": arguments,
+        "grid": grid,
+    }
+
+
+def _tensor(value: Tensor) -> dict[str, Any]:
+    """Describe a tensor that a launch passes, and the numbers in a tensor of integers."""
+    held = value.reachable()
+    if not 0 < held.size <= MOST_ELEMENTS:
+        raise Unusable
+    found: dict[str, Any] = {
+        "type": f"*{'u8' if value.dtype.name == 'i1' else value.dtype.name}",
+        "elements": held.size,
+    }
+    if value.dtype.name == "i1":
+        found |= {"least": 0, "most": 1}
+    elif held.dtype.kind in "iu":
+        steps = np.diff(held.astype(np.int64))
+        found |= {"least": int(held.min()), "most": int(held.max()), "rises": bool((steps >= 0).all())}
+        found["distinct"] = len(np.unique(held)) == held.size
+    return found
+
+
+def _constant(value: Any) -> Any:
+    """Return the value of a constexpr parameter as a declaration has it."""
+    while type(value).__name__ == "constexpr":
+        value = value.value
+    if isinstance(value, DType) or type(value).__name__ == "dtype":  # PyTorch's or Triton's
+        return f"tl.{_TRITON_NAMES.get(value.name) or value.name.replace('fp8', 'float8')}"
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if value is None or isinstance(value, float | str):
+        return value
+    raise Unusable(repr(value))

@@ -1,0 +1,379 @@
+"""Runs the host code of a project to see how it launches a Triton kernel: grid, tensors, numbers and constants.
+
+The functions that mention a kernel are called with guessed arguments: tensors (``host_tensors.py``), numbers and flags.
+Where host code contradicts a guess, the guess is corrected and the function called again. The launch itself does
+nothing but tell what is passed. ``child.py`` uses this. This file imports nothing of parity but its neighbours.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import io
+import itertools
+import re
+import signal
+import time
+import traceback
+import types
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parity.triton_kernels.host_facts import LAST, Complaint, Contradiction, Guess
+from parity.triton_kernels.host_records import MOST_ELEMENTS, Launched, Unusable, launched
+from parity.triton_kernels.host_tensors import DTYPES, Tensor
+from parity.triton_kernels.host_torch import Context, Function
+from parity.triton_kernels.loading import Loader, Placeholder
+
+_SIZES = ((16, 16), (4, 16), (64, 64), (2, 32), (16, 128), (128, 128), (32, 32), (8, 256), (2, 64), (16, 1024), (1, 16))
+"""Extents to try: of the first dims, and of the last one or two dims."""
+_RANKS = (2, 3, 4, 1)
+_SECONDS, _CORRECTIONS, _MOST_RUNS = 8, 40, 400
+_INDEX = re.compile(
+    r"(?i).*(?:idx|ind(?:ex|ices)|_ids?(?:_|$)|^ids?(?:_|$)|seq_?len|cu_|offset|table|label|target|slot|_loc(?:_|$)|perm"
+    r"|indptr|num_|lens?(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|splits).*"
+)
+_MASK, _BYTES = re.compile(r"(?i).*mask.*"), re.compile(r"(?i).*(?:int8|packed|qweight|nf4|fp4|4bit).*")
+_REAL = re.compile(
+    r"(?i).*(?:eps|scale|alpha|beta|gamma|lr$|rate|momentum|decay|slope|prob|factor|softcap|smooth|limit|temperature).*|p"
+)
+_TENSOR = re.compile(
+    r"(?i)(?:d?[xyqkvobw]|d[a-z]{1,3}|.*(?:weight|bias|tensor|input|output|grad|hidden|state|cache|logits).*)"
+)
+
+
+class _Late(BaseException):
+    """Host code takes too long."""
+
+
+@dataclass
+class _Guesses:
+    """The assumptions about arguments in one run. ``facts`` has the corrections by host code, by argument.
+
+    ``is_open`` is True if the rank of an argument was not known.
+    """
+
+    facts: dict[str, dict[str, Any]]
+    size: tuple[int, int]
+    rank: int
+    real: str
+    optional: bool
+    flag: bool
+    is_open: bool = False
+
+    def value(self, key: str, kind: str) -> Any:
+        """Return the value of an argument. ``kind`` is the guess if host code has not shown another."""
+        facts = self.facts.get(key, {})
+        kind, name = facts.get("kind", kind), key.rpartition(".")[2]
+        if kind == "tensor":
+            return self._tensor(key, name, facts)
+        if kind == "list":
+            return [self._tensor(key, name, facts) for _ in range(2)]
+        if kind == "flag":
+            return self.flag
+        if kind == "dtype":
+            return DTYPES[self.real]
+        if kind == "object":
+            return _Object(key, self)
+        if kind == "real" or (kind == "number" and _REAL.fullmatch(name)):
+            return 1e-5 if "eps" in name else 0.5
+        if isinstance(text := facts.get("value"), str):
+            return text
+        number = Guess(
+            facts.get("value", self.size[1] if re.search(r"(?i)dim|hidden|_?[dkv]$", name) else self.size[0])
+        )
+        number.key = key
+        return number
+
+    def _tensor(self, key: str, name: str, facts: Mapping[str, Any]) -> Tensor:
+        is_index = _INDEX.fullmatch(name) is not None
+        rank = facts.get("rank", 1 if is_index else self.rank)
+        self.is_open |= "rank" not in facts and not is_index
+        first, last = self.size
+        wide = 1 if first != last and rank < 4 else 2
+        shape = (*(first for _ in range(rank - wide)), *(last for _ in range(min(rank, wide))))
+        if rank > 3 and first > 16:
+            shape = (*(2 for _ in range(rank - 2)), first, last)[-rank:]
+        longer = self.facts.get(LAST, {}).get(f"dim{shape[-1]}" if shape else "", 0)
+        shape = (*shape[:-1], longer) if longer else shape
+        shape = tuple(facts.get(f"dim{i}", extent) for i, extent in enumerate(shape))
+        kind = (
+            "int32"
+            if is_index
+            else "bool"
+            if _MASK.fullmatch(name)
+            else "uint8"
+            if _BYTES.fullmatch(name)
+            else self.real
+        )
+        dtype = DTYPES[facts.get("dtype", kind)]
+        if np.prod(shape, dtype=float) > MOST_ELEMENTS:
+            raise Unusable
+        if dtype.held.kind in "iu":
+            array = (np.arange(int(np.prod(shape))) % min(self.size)).reshape(shape).astype(dtype.held)
+        else:
+            array = np.ones(shape, dtype.held)
+        return Tensor(array, dtype, key)
+
+
+class _Object:
+    """An argument whose attributes are guesses too."""
+
+    def __init__(self, key: str, guesses: _Guesses) -> None:
+        self._key, self._guesses = key, guesses
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = self._guesses.value(f"{self._key}.{name}", "tensor" if _TENSOR.fullmatch(name) else "number")
+        self.__dict__[name] = value
+        return value
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self.__dict__["saved_tensors"] = tensors
+
+
+def launches(
+    kernel: Mapping[str, Any], files: Sequence[Path], reals: Sequence[str], loader: Loader
+) -> Iterator[dict[str, Any]]:
+    """Yield launches of a kernel by host code in these files, the most usual first.
+
+    ``kernel`` has ``file``, ``function`` and ``pointers``, the names of the parameters that are pointers.
+    """
+    from triton.runtime.jit import KernelInterface
+
+    end = time.monotonic() + _SECONDS
+    seen, before = set[str](), KernelInterface.__getitem__
+    KernelInterface.__getitem__ = lambda self, grid: lambda *args, **named: launched(kernel, self, grid, args, named)
+    try:
+        for path in files:
+            for owner, function in _callers(path, kernel["function"]):
+                for found in _runs(path, owner, function, reals, loader, end):
+                    if (text := repr((found["constants"], found["arguments"]))) not in seen:
+                        seen.add(text)
+                        yield found
+    finally:
+        KernelInterface.__getitem__ = before
+
+
+def _callers(path: Path, name: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield the functions of a file that mention a kernel, with the name of their class."""
+
+    def mentions(node: ast.FunctionDef) -> bool:
+        return any(
+            (isinstance(each, ast.Name) and each.id == name) or (isinstance(each, ast.Attribute) and each.attr == name)
+            for each in ast.walk(node)
+        ) and not any("jit" in ast.unparse(each) for each in node.decorator_list)
+
+    try:
+        tree = ast.parse(path.read_text(errors="replace"))
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.If | ast.Try):
+            yield from (("", each) for each in node.body if isinstance(each, ast.FunctionDef) and mentions(each))
+        elif isinstance(node, ast.ClassDef):
+            yield from ((node.name, each) for each in node.body if isinstance(each, ast.FunctionDef) and mentions(each))
+
+
+def _runs(
+    path: Path, owner: str, function: ast.FunctionDef, reals: Sequence[str], loader: Loader, end: float
+) -> Iterator[dict[str, Any]]:
+    """Yield the launches of one function: one for each dtype and way of using optional arguments that leads to it."""
+    facts: dict[str, dict[str, Any]] = {}
+    runs = 0
+    for optional, flag in ((False, False), (True, True), (True, False)):
+        for real in reals:
+            tried = ((size, rank) for size, rank in itertools.product(_SIZES, _RANKS))
+            is_open = True
+            for size, rank in tried:
+                if time.monotonic() > end or (runs := runs + 1) > _MOST_RUNS:
+                    return
+                if not is_open and rank != _RANKS[0]:
+                    continue
+                for each in facts.values():  # extents belong to a size
+                    for fact in [name for name in each if name.startswith("dim") or name == "value"]:
+                        del each[fact]
+                guesses = _Guesses(facts, size, rank, real, optional, flag)
+                if found := _corrected(path, owner, function, loader, guesses):
+                    yield found
+                    break
+                is_open = guesses.is_open
+
+
+def _corrected(
+    path: Path, owner: str, function: ast.FunctionDef, loader: Loader, guesses: _Guesses
+) -> dict[str, Any] | None:
+    """Call a function until host code does not contradict the guesses. Return the launch, if there is one."""
+    known = set[tuple[str, str, str]]()
+    for _ in range(_CORRECTIONS):
+        Complaint.last = None
+        guesses.is_open = False
+        try:
+            _call(path, owner, function, loader, guesses)
+            correction = Complaint.last or ("", "", None)  # it took another branch
+        except Launched as done:
+            return done.launch
+        except Contradiction as shown:
+            correction = shown.key, shown.fact, shown.value
+        except (Unusable, _Late, SyntaxError, ImportError):
+            return None
+        except Exception as error:
+            correction = _suspected(error, guesses) or ("", "", None)
+        key, fact, value = correction
+        if not key or (key, fact, repr(value)) in known:
+            return None
+        known.add((key, fact, repr(value)))
+        guesses.facts.setdefault(key, {})[fact] = value
+    return None
+
+
+def _suspected(error: Exception, guesses: _Guesses) -> tuple[str, str, Any] | None:
+    """Return which guess an error of host code suggests to change."""
+    frames = traceback.extract_tb(error.__traceback__)
+    line = frames[-1].line or "" if frames else ""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    names = {**trace.tb_frame.f_globals, **trace.tb_frame.f_locals} if trace else {}
+    if "None" in str(error):
+        for name in re.findall(r"[A-Za-z_]\w*", line):
+            if names.get(name, name) is None:
+                return name, "kind", "number" if "operand" in str(error) or "compar" in str(error) else "tensor"
+    if isinstance(error, KeyError) and isinstance(error.args[0], Guess):
+        tables = [names.get(table) for table in re.findall(r"(\w+)\[", line)]
+        known = next((each for each in tables if isinstance(each, dict) and each), None)
+        return (error.args[0].key, "value", next(iter(known))) if known else None
+    if ranked := re.search(r"len\((\w+)\.(?:shape|size\(\))\)\s*(==|>=?)\s*(\d)", line):
+        tensor = names.get(ranked[1])
+        if isinstance(tensor, Tensor) and tensor.key:
+            return tensor.key, "rank", int(ranked[3]) + (ranked[2] == ">")
+    return Complaint.last
+
+
+def _call(path: Path, owner: str, function: ast.FunctionDef, loader: Loader, guesses: _Guesses) -> None:
+    """Call a function of host code once."""
+    target: Any = loader.function(path, owner or function.name)
+    if isinstance(target, Placeholder):
+        raise ImportError(function.name)
+    with _quiet():
+        if not owner:
+            target(**_arguments(function, target, guesses, 0))
+            return
+        method = inspect.unwrap(getattr(target, function.name))
+        if issubclass(target, Function) and function.name == "backward":
+            context = Context()
+            forward = next(each for each in _methods(path, owner) if each.name == "forward")
+            out = target.forward(context, **_arguments(forward, target.forward, guesses, 1))
+            grads = [each for each in (out if isinstance(out, tuple) else (out,)) if isinstance(each, Tensor)]
+            taken = len(function.args.args) - 1
+            if len(grads) < taken:
+                grads += [guesses.value(each.arg, "tensor") for each in function.args.args[1 + len(grads) :]]
+            target.backward(context, *(grads if function.args.vararg else grads[:taken]))
+        elif issubclass(target, Function):
+            method(Context(), **_arguments(function, method, guesses, 1))
+        else:
+            is_static = any("staticmethod" in ast.unparse(each) for each in function.decorator_list)
+            first = () if is_static else (_Object("self", guesses),)
+            method(*first, **_arguments(function, method, guesses, len(first)))
+
+
+def _methods(path: Path, owner: str) -> list[ast.FunctionDef]:
+    tree = ast.parse(path.read_text(errors="replace"))
+    found = next(each for each in ast.walk(tree) if isinstance(each, ast.ClassDef) and each.name == owner)
+    return [each for each in found.body if isinstance(each, ast.FunctionDef)]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Discard output, and end what takes long."""
+
+    def ring(*_: Any) -> None:
+        raise _Late
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 2)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _arguments(node: ast.FunctionDef, function: Any, guesses: _Guesses, skipped: int) -> dict[str, Any]:
+    """Return arguments of a function. Parameters with a default that is not None keep it."""
+    given: dict[str, Any] = {}
+    parameters = [*node.args.posonlyargs, *node.args.args][skipped:]
+    defaults = _defaults(function)
+    for each in (*parameters, *node.args.kwonlyargs):
+        name = each.arg
+        fact = guesses.facts.get(name, {}).get("kind")
+        kind = _kind(node, each, defaults)
+        if name in defaults and fact is None:
+            default = defaults[name]
+            if default is None and not guesses.optional:
+                given[name] = None
+                continue
+            if isinstance(default, bool) and guesses.flag:
+                given[name] = True
+                continue
+            if default is not None:
+                given[name] = default
+                continue
+        given[name] = guesses.value(name, kind)
+    return given
+
+
+def _defaults(function: Any) -> dict[str, Any]:
+    try:
+        parameters = inspect.signature(inspect.unwrap(function)).parameters
+    except (TypeError, ValueError):
+        return {}
+    return {name: each.default for name, each in parameters.items() if each.default is not each.empty}
+
+
+def _kind(node: ast.FunctionDef, argument: ast.arg, defaults: Mapping[str, Any]) -> str:
+    """Guess what an argument is from its annotation, its name and its use."""
+    name, text = argument.arg, ast.unparse(argument.annotation) if argument.annotation else ""
+    if re.search(r"(?i)(?:list|sequence|tuple)\[.*tensor", text):
+        return "list"
+    if "Tensor" in text:
+        return "tensor"
+    if "dtype" in text or name.endswith("dtype"):
+        return "dtype"
+    for word, kind in (("bool", "flag"), ("float", "real"), ("int", "number")):
+        if re.search(rf"\b{word}\b", text):
+            return kind
+    if text and not re.search(r"\bAny\b|str|Optional|Union|\|", text):
+        return "object"
+    used = {
+        each.attr for each in ast.walk(node)
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == name
+    }  # fmt: skip
+    if used & vars(Tensor).keys() or any(hasattr(np, each) or each.endswith("_") for each in used):
+        return "tensor"
+    if used:
+        return "object"
+    return "tensor" if _TENSOR.fullmatch(name) or _INDEX.fullmatch(name) else "number"
+
+
+def set_driver(target: Any) -> None:
+    """Let the code of a project ask Triton for the current device: the ``GPUTarget`` that code is compiled for."""
+    from triton.runtime import driver
+
+    limits = {"max_shared_mem": 166912, "multiprocessor_count": 8, "warpSize": 32, "max_num_regs": 65536}
+    driver.set_active(
+        types.SimpleNamespace(
+            get_current_target=lambda: target, get_current_device=lambda: 0, get_current_stream=lambda *_: 0,
+            utils=types.SimpleNamespace(get_device_properties=lambda *_: limits), launcher_cls=None,
+            get_active_torch_device=lambda: Tensor.device, get_device_interface=lambda: None,
+        )
+    )  # fmt: skip

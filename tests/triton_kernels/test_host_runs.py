@@ -1,0 +1,117 @@
+"""Host code runs without PyTorch and without a GPU, and shows how it launches a kernel."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+
+import pytest
+
+from parity.triton_kernels.host_runs import launches
+from parity.triton_kernels.host_torch import importer
+from parity.triton_kernels.loading import Loader
+
+pytestmark = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="the package triton is not installed")
+
+KERNEL = """import torch
+import triton
+import triton.language as tl
+from missing_package import thing
+
+{decorators}
+@triton.jit
+def kernel(x, out, index, n, scale, stride, BLOCK: tl.constexpr, FLAG: tl.constexpr = False):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i))
+
+"""
+
+
+def first(folder, host, decorators="", **more):
+    """Return the first launch of the kernel by the host code."""
+    path = folder / "ops.py"
+    path.write_text(KERNEL.format(decorators=decorators) + host)
+    kernel = {"file": str(path), "function": "kernel", "pointers": ["x", "out", "index"], "indices": ["index"], **more}
+    found = launches(kernel, [path], ["float32"], Loader([folder], importer("cuda")))
+    return next(itertools.islice(found, 1), None)
+
+
+def values(launch):
+    """Return what a launch passes for numbers."""
+    return {each["name"]: each["value"] for each in launch["arguments"] if "value" in each}
+
+
+def tensors(launch):
+    """Return the types and elements of tensors."""
+    return {each["name"]: (each["type"], each["elements"]) for each in launch["arguments"] if "elements" in each}
+
+
+def test_rank_dims_and_kinds_follow_from_host_code(tmp_path):
+    host = """
+def run(x, index, scale=0.25, bias=None):
+    b, h, d = x.shape
+    assert index.shape == (b,)
+    assert d % 128 == 0, "whole rows"
+    out = torch.empty((b, h), dtype=torch.bfloat16, device=x.device)
+    kernel[(b, triton.cdiv(h, 16))](x, out, index, x.numel(), scale, x.stride(1), BLOCK=triton.next_power_of_2(d))
+    return out
+"""
+    launch = first(tmp_path, host)
+    found = tensors(launch)
+    assert found["out"][0] == "*bf16" and found["index"][0] == "*i32"
+    rows, block = found["index"][1], launch["constants"]["BLOCK"]
+    assert block % 128 == 0 and values(launch)["stride"] == str(block) and values(launch)["scale"] == "0.25"
+    assert found["x"][1] == int(values(launch)["n"]) and launch["grid"][0] == rows
+    assert launch["constants"]["FLAG"] is False  # the default
+
+
+def test_configurations_heuristics_and_grid_of_keywords_are_evaluated(tmp_path):
+    decorators = (
+        '@triton.autotune(configs=[triton.Config({"BLOCK": n}, num_warps=2) for n in (256, 64)], key=["n"])\n'
+        '@triton.heuristics({"FLAG": lambda args: args["n"] % args["BLOCK"] == 0})'
+    )
+    host = """
+class Operation(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: torch.Tensor, index: torch.Tensor):
+        ctx.save_for_backward(x, index)
+        return torch.empty_like(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, index = ctx.saved_tensors
+        n = x.numel()
+        kernel[lambda meta: (n // meta["BLOCK"],)](x, torch.empty_like(grad), index, n, 1.5, 1)
+"""
+    launch = first(tmp_path, host, decorators)
+    assert launch["constants"] == {"BLOCK": 64, "FLAG": True} and launch["options"]["num_warps"] == 2
+    assert launch["grid"] == (int(values(launch)["n"]) // 64,)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if mode == 'fast':\n        kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=16)", 16),
+        ("BLOCKS = {'low': 32}\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=BLOCKS[mode])", 32),
+        ("assert len(x.shape) == 4\n    kernel[(1,)](x, x, index, x.dim(), 1.0, 1, BLOCK=64)", 64),
+        ("assert x.shape[1] == index.shape[0] * 4\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=8)", 8),
+        ("with thing.device(x.device):\n        kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=4)", 4),
+    ],
+    ids=["branch", "table", "rank", "product", "context"],
+)
+def test_guess_is_corrected_by(body, expected, tmp_path):
+    launch = first(tmp_path, f"def run(x, index, mode):\n    {body}\n")
+    assert launch["constants"]["BLOCK"] == expected
+
+
+def test_host_code_that_raises_or_never_ends_gives_no_launch(tmp_path):
+    assert first(tmp_path, "def run(x, index):\n    raise RuntimeError\n    kernel[(1,)](x)\n") is None
+    assert first(tmp_path, "def run(x, index):\n    while True:\n        pass\n    kernel[(1,)](x)\n") is None
+
+
+def test_positions_and_masks_have_their_numbers(tmp_path):
+    host = "def run(x, index, mask):\n    kernel[(1,)](x, mask, index, 1, 1.0, 1, BLOCK=16)\n"
+    launch = first(tmp_path, host)
+    index = next(each for each in launch["arguments"] if each["name"] == "index")
+    assert (index["least"], index["most"], index["rises"]) == (0, index["elements"] - 1, True)
+    assert tensors(launch)["out"][0] == "*u8"
