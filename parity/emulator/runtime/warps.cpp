@@ -279,7 +279,7 @@ u32 stores_of_warp(Context *c, Mask exec, const Lanes<u64> &at, u32 bytes, u32 i
 }
 u32 atomics_of_warp(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, bool compares) {
   Wave &w = c->running->wave[c->running->current];
-  if (w.unseen) return 0;
+  if (!c->who[0] || w.unseen) return 0;
   if (w.whole != w.phase && check_logged(c)) return 1;
   const Accesses a(c, instruction, true);
   const Lanes<u64> at(where);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from parity.compilers.ptx_code_object import parse_ptx
@@ -42,9 +44,10 @@ def kernel(body: str, params: int = 2, name: str = "k") -> str:
 """
 
 
-def run(text, cache, *arrays, grid=1, block=32, seed=0, name="k", budget=200_000, shared=0):
-    """Launch a kernel. Returns the arrays afterwards, and the printed text."""
+def run(text, cache, *arrays, grid=1, block=32, seed=0, name="k", budget=200_000, shared=0, **facts):
+    """Launch a kernel with these ``facts`` in its code object. Returns the arrays afterwards, and the printed text."""
     code = parse_ptx(text, "module", target("sm_90"))
+    code = replace(code, kernels={key: replace(each, **facts) for key, each in code.kernels.items()})
     device = PtxDevice(traced=True, cache=cache, instruction_budget=budget)
     buffers = [device.allocate(array.nbytes, f"buffer {i}") for i, array in enumerate(arrays)]
     for buffer, array in zip(buffers, arrays, strict=True):

@@ -290,3 +290,15 @@ def test_warps_that_store_same_vectors_at_one_place_do_not_race(cache, mask, rac
             launched(body, cache, *arrays, block=256)
     else:
         launched(body, cache, *arrays, block=256)
+
+
+def test_threads_of_kernel_that_executes_together_are_not_compared(cache):
+    """Triton relies on the order of a warp's instructions."""
+    body = EXCHANGE.format(between="") + "atom.shared.add.u32 %r7, [%r1], 1;"
+    told(body, cache)
+    _, found = launched(body, cache, converged=True)
+    assert found.tolist() == (X ^ 1).tolist()
+    arrays = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
+    with pytest.raises(DataRace) as caught:  # warps still are
+        launched("st.shared.u32 [%r1], %t;", cache, *arrays, block=64, converged=True)
+    assert caught.value.kind == "data race"
