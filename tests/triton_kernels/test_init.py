@@ -32,7 +32,7 @@ def host(x):
 def test_file_without_other_packages_is_declared_and_runs(tmp_path, monkeypatch):
     (tmp_path / "ops.py").write_text(SOURCE)
     monkeypatch.chdir(tmp_path)
-    assert main(["init", "--triton", "ops.py"]) == 0
+    assert main(["init", "--triton", "ops.py", "--limit", "600"]) == 0
     declared = (tmp_path / "cases" / "ops.py").read_text()
     assert 'triton("ops.py:scaled", num_warps=2, num_stages=3, BLOCK=128)' in declared
     assert 'grid="ceil(n/128)"' in declared and 'shapes="x_ptr: n; out_ptr: n"' in declared
