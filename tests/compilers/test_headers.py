@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from parity.compilers import headers, toolchain, zig
+from parity.compilers import device_library, headers, toolchain, zig
 from parity.compilers.clang import Clang
 from parity.compilers.headers import Wheel
 from parity.compilers.targets import target
@@ -75,7 +75,14 @@ def test_available_headers_with_wrong_digest_are_refused(index, caplog):
     assert headers.cached_headers() is None
 
 
-def test_available_headers_without_network_warns_of_fallback(index, tmp_path, caplog):
+@pytest.fixture
+def libraries(monkeypatch):
+    """Keep AMD's device libraries, which may only be in the cache that ``index`` replaces."""
+    files = device_library.library_files()
+    monkeypatch.setattr(device_library, "library_files", lambda: files)
+
+
+def test_available_headers_without_network_warns_of_fallback(libraries, index, tmp_path, caplog):
     index.unlink()
     source = tmp_path / "k.hip"
     # CUDA's mask has 32 bits. It is ignored, as with AMD's headers.
