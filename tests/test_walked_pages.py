@@ -17,6 +17,8 @@ from parity.errors import MissingTool
 DOCS = Path(__file__).parent.parent / "docs"
 FENCED = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+PROGRESS = re.compile(r"^parity: \w+ \d+ of \d+.*\n", re.MULTILINE)
+"""A line that a command prints every ten seconds."""
 
 
 @pytest.fixture
@@ -36,7 +38,7 @@ def walk(tmp_path, monkeypatch, capfd):
         capfd.readouterr()
         code = main(arguments)
         out, err = capfd.readouterr()
-        got = f"{err}{out}" + (f"exit code {code}\n" if code else "")
+        got = f"{PROGRESS.sub('', err)}{out}" + (f"exit code {code}\n" if code else "")
         assert doctest.OutputChecker().check_output(shown, got, doctest.ELLIPSIS), f"{command} prints\n{got}"
 
     def edit(path, text):
