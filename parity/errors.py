@@ -98,5 +98,6 @@ def describe_os_error(error: OSError) -> str:
 
 
 def display_path(path: Path | str) -> str:
-    """Return a path for messages: relative to the working folder, or absolute if that is shorter."""
-    return min(os.path.relpath(path), str(Path(path).absolute()), key=len)
+    """Return a path for messages: relative to the working folder if it is inside it, else absolute."""
+    absolute = os.path.normpath(Path(path).absolute())
+    return os.path.relpath(path) if Path(absolute).is_relative_to(Path.cwd()) else absolute
