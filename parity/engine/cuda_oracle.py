@@ -71,18 +71,23 @@ class CudaOracle:
         ]
         ran = [_ran(self.call, side) for side in sides]
         arithmetic = max(each for each, _ in ran)
-        ptx = kernel_code(self.call, self.theirs.code) if self.theirs else ""
-        approximates = not ptx or bool(_APPROXIMATE.search(ptx))
+        approximates = not self._ptx or bool(_APPROXIMATE.search(self._ptx))
         moved = [shadows() for _, shadows in ran] if arithmetic is Arithmetic.ROUNDS else []
+        runs = {name: [outputs[name] for outputs in moved] for name in self.outputs}
         items = self.outputs.items()
-        if any(is_unstable(value, [each[name] for each in moved], self._input_size) for name, value in items):
+        size = self._input_size if moved else 0.0
+        if any(is_unstable(value, runs[name], size) for name, value in items):
             return {name: Expected(value, unspecified=np.ones(value.shape, bool)) for name, value in items}
+        flushed, is_ordered = self._flushed, self._is_ordered
         return {
-            name: expected_from_cuda(
-                value, arithmetic, [outputs[name] for outputs in moved], self._flushed, self._is_ordered, approximates
-            )
+            name: expected_from_cuda(value, arithmetic, runs[name], flushed, is_ordered, approximates)
             for name, value in items
         }
+
+    @functools.cached_property
+    def _ptx(self) -> str:
+        """The PTX of the case's kernels on CUDA's side, or an empty text."""
+        return kernel_code(self.call, self.theirs.code) if self.theirs else ""
 
     @property
     def _input_size(self) -> float:
@@ -110,13 +115,12 @@ class CudaOracle:
         Otherwise a port through a narrower type, such as f32 through f16, would itself widen the error bound.
         """
         code = self.mine.code
-        ptx = kernel_code(self.call, self.theirs.code) if self.theirs else ""
-        if not ptx or gpu_of(code.target) not in TARGETS:
+        if not self._ptx or gpu_of(code.target) not in TARGETS:
             return self.mine
         listing = code.listing
         for launch in self.call.on(code).launch.sequence:
             text = "\n".join(each.text for each in function_bodies(listing, launch.kernel))
-            listing = round_to_nearest(listing, launch.kernel, foreign_types(text, ptx))
+            listing = round_to_nearest(listing, launch.kernel, foreign_types(text, self._ptx))
         same = listing == code.listing
         return self.mine if same else replace(self.mine, code=replace(code, stored=listing, digest=digest(listing)))
 
@@ -128,7 +132,7 @@ class CudaOracle:
         the old value and the sum.
         """
         flushed = LEAST_NORMAL if _EXP.search(self.mine.code.listing) else 0.0
-        if self.theirs and _SUMS.search(kernel_code(self.call, self.theirs.code)):
+        if self.theirs and _SUMS.search(self._ptx):
             launches = self.call.on(self.theirs.code).launch.sequence
             flushed += 3 * LEAST_NORMAL * sum(math.prod((*each.grid, *each.block)) for each in launches)
         return flushed
