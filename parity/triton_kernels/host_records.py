@@ -16,12 +16,8 @@ _MOST_BLOCKS, MOST_ELEMENTS = 4096, 1 << 21
 """Limits of a launch that can be emulated."""
 _BLOCK = re.compile(r"(?i)block|tile|chunk|size|^b[a-z]$|^bt$")
 _TRITON_NAMES = {
-    "fp16": "float16",
-    "fp32": "float32",
-    "fp64": "float64",
-    "bf16": "bfloat16",
+    **{each.name: each.title for each in DTYPES.values() if each.itemsize > 1 or each.held.kind in "iu"},
     "i1": "int1",
-    **{f"{short}{n}": f"{long}{n}" for short, long in (("i", "int"), ("u", "uint")) for n in (8, 16, 32, 64)},
 }
 """Names of types in Triton's language."""
 

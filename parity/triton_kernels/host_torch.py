@@ -184,9 +184,7 @@ TORCH = _Namespace(
 )  # fmt: skip
 
 
-_HIP = _Namespace(
-    "torch", **{**vars(TORCH), "version": _Namespace("torch.version", hip="6.4", cuda=None)}
-)  # fmt: skip
+_HIP = _Namespace("torch", **{**vars(TORCH), "version": _Namespace("torch.version", hip="6.4", cuda=None)})
 
 
 def importer(backend: str) -> Callable[[str], Any]:
