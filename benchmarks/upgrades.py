@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def report(project: Path, options: Sequence[str]) -> str:
-    """Return the report on one project; empty if there is none."""
+    """Return the report on one project, or an empty text."""
     if not (project / UPGRADE).is_file():
         command = [sys.executable, "-m", "parity", "run", *options, "--output", OUTPUT]
         done = subprocess.run(command, cwd=project, stdout=sys.stderr, check=False)

@@ -393,7 +393,7 @@ class Device:
             self._trace.compare_threads(not kernel.converged)
 
     def _place_workgroups(self, loaded: _Loaded, shape: LaunchShape, cooperative: bool) -> None:
-        """Prepare scratch memory, stacks and LDS for one workgroup, or for all if the launch is cooperative."""
+        """Prepare scratch memory, stacks and LDS of one workgroup, or of all workgroups of a cooperative launch."""
         context = self._context
         groups = math.prod(shape.grid) if cooperative else 1
         wavefronts = groups * -(-shape.threads // loaded.target.wavefront)
