@@ -11,6 +11,7 @@ import numpy as np
 
 from parity.application.columns import default_runners, select_columns
 from parity.application.run import Run, Settings
+from parity.compilers.targets import TRITON_TARGETS
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.execution import execute_plan
 from parity.engine.plan import Plan, make_tasks
@@ -23,9 +24,10 @@ from parity.ops.callbacks import accepted
 from parity.report.failures import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite.loading import Suite, find_suite
-from parity.suite.options import EXAMPLES
+from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER, EXAMPLES
 from parity.suite.selection import Selection
 from parity.testing.failure import ParityFailure, failure_from_records
+from parity.testing.triton_checks import jit_function, triton_suite
 
 HERE = "python"
 """The target name of Python functions."""
@@ -41,6 +43,9 @@ class ParityCheck:
     change its inputs, and may raise ``parity.runners.Unsupported``. It runs in the process of the test.
 
     Without a function, the kernel of the op is built and run: ``parity_check(op="unary.gelu", target="gfx1100")``.
+
+    A Triton function is compiled for CUDA and AMD, and both run on the CPU. Further keywords are keywords of its launch
+    and fields of ``Op``: ``parity_check(add_kernel, inputs={"x": "T"}, args="x out n=x.numel", BLOCK=64, ...)``.
     """
 
     def __call__(
@@ -57,6 +62,7 @@ class ParityCheck:
         seed: int = 0,
         kernels: Path | None = None,
         suite: Suite | None = None,
+        **declared: Any,
     ) -> list[CaseRecord]:
         """Run the cases of ``parity run``, or the given ``cases``, and return their records.
 
@@ -71,6 +77,7 @@ class ParityCheck:
             seed: The seed for drawing.
             kernels: A different folder with the sources of the kernels.
             suite: A loaded suite to use instead of the suite of the project.
+            declared: For a Triton function, keywords of its launch and fields of ``Op``.
 
         Raises:
             ParityFailure: A case failed; the message shows the simplest one.
@@ -79,6 +86,11 @@ class ParityCheck:
         """
         __tracebackhide__ = True
         with _HideTraceback():
+            if kernel := jit_function(function):
+                suite, function = triton_suite(kernel, declared), None
+                runner, target = runner or (DEFAULT_RUNNER, CUDA_SIDE), target or TRITON_TARGETS
+            elif declared:
+                raise UsageError(f"parity_check: {next(iter(declared))}= is only for a Triton function")
             suite = suite or find_suite(kernels=kernels)
             selection = suite.select([*cases, *_entries(suite, op, dtype)])
             if function:
@@ -89,7 +101,7 @@ class ParityCheck:
                 runners = [runner] if isinstance(runner, str) and runner else runner
                 chosen = select_columns(runners or default_runners(suite.entries_in(selection), targets), targets)
                 settings = Settings(examples, seed) if chosen.live else Settings()
-                records = _run_kernels(Run(replace(suite, known=None), selection, chosen, settings))
+                records = _run_kernels(Run(replace(suite, known=None), selection, chosen, settings), here=bool(kernel))
                 again = Reproduction()
         if failure := failure_from_records(records, again, suite):
             raise failure
@@ -107,18 +119,24 @@ def _run_function(
     column = Column(getattr(function, "__name__", "function"), HERE, Evidence.LIBRARY, "host", "function")
     plan = Plan.of(suite, make_tasks(selection, [column]), {}, examples=examples, seed=seed)
     runner: OpRunner = PythonRunner(function, column.runner, suite)
-    worker = Worker(plan, suite, runners={column.spec: runner})
-    return [record for task in plan.tasks for record in worker.run(task)]
+    return _records(Worker(plan, suite, runners={column.spec: runner}))
 
 
-def _run_kernels(run: Run) -> list[CaseRecord]:
+def _run_kernels(run: Run, *, here: bool) -> list[CaseRecord]:
+    """Build and run kernels. ``here``: in this process, because worker processes read the suite from case files."""
     prepared = run.build()
     for each in prepared.built:
         if each.error:
             raise ParityFailure(str(each.error))
     if not prepared.plan.tasks:
         raise UsageError("there is nothing to run: the op has no kernel with a source; pass a function to parity_check")
+    if here:
+        return _records(Worker(prepared.plan, run.suite))
     return list(execute_plan(prepared.plan, run.suite, Workers(jobs=1)))
+
+
+def _records(worker: Worker) -> list[CaseRecord]:
+    return [record for task in worker.plan.tasks for record in worker.run(task)]
 
 
 class _HideTraceback:
