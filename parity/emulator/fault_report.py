@@ -90,7 +90,7 @@ class FaultSite:
             if private := self.language.private_memory(self.instruction, own, c):
                 return private
         if c.address >= c.lds:
-            return Allocation("LDS", c.lds, c.lds_bytes)
+            return Allocation(faults.LDS, c.lds, c.lds_bytes)
         if variable := self.variables.nearest(c.address, c.variables):
             return variable
         if c.scratch_stride and c.scratch <= c.address < c.variables:

@@ -40,6 +40,8 @@ class Thread:
         return f"block {self.block}, thread {self.thread}"
 
 
+LDS = "LDS"
+"""The name of a block's memory in messages."""
 FAR = 1 << 40
 """The distance, in bytes, beyond which the nearest buffer is not mentioned."""
 
@@ -154,9 +156,16 @@ class DataRace(_LaneFault):
     """Two wavefronts accessed the same memory, at least one of them wrote, and no barrier orders the accesses.
 
     ``instruction`` is the text of the access that executed second, ``other`` the text and place of the first access.
+    ``memory`` names the byte.
     """
 
     other: str
+    memory: str
+
+    @property
+    def is_in_lds(self) -> bool:
+        """True for threads of one block."""
+        return self.memory.endswith(f"of {LDS}")
 
 
 class WarpRace(DataRace):

@@ -20,9 +20,9 @@ from parity.inference.spec import IndexRole, InferredSpec, Numbers, Triple
 
 _UNITY = re.compile(r"(?i)\w*(?:stride|dilat|group|inc|step)\w*")
 """Matches names of numbers that are usually 1."""
-_SIZES = (16, 32, 64, 8, 4, 128, 2, 1)
-_SMALL_SIZES = (4, 2, 16, 32, 64, 8, 128, 1)
-"""Sizes for a kernel whose threads have private arrays: these have room for small numbers only."""
+_SIZES = (16, 32, 64, 8, 4, 128, 2)
+_SMALL_SIZES = (4, 2, 16, 32, 64, 8, 128)
+"""Usual sizes (1 would leave most threads idle), and small ones for a kernel whose threads have private arrays."""
 _MIXED = (1, 2, 3, 4, 5, 7, 8, 16, 32, 64)
 _TRIES = 24
 _MOST_GIVEN, _MOST_BLOCKS = 4096, 64
@@ -43,12 +43,17 @@ def measured_spec(
 ) -> InferredSpec | None:
     """Return the specification of one launch that reaches the most tensors, or None if none writes to memory.
 
-    ``usual`` are numbers to try first.
+    ``usual`` are numbers to try first. After a data race, no smaller numbers are tried, and no other blocks if the
+    host's code tells the block: they would hide the race.
     """
     best: tuple[int, InferredSpec] | None = None
     searches = _MOST_SEARCHES if experiment.integer_tensors else 0
+    first: Numbers | None = None
     try:
         for block, grid, numbers in _candidates(experiment, blocks, launches, usual):
+            first = numbers if first is None else first
+            if experiment.launches.race and (numbers != first or has_given_block(launches)):
+                break
             found = [_measured(experiment, block, grid, numbers)]
             if searches:  # with the right bounds, fewer launches do nothing than with random elements
                 searches -= 1
@@ -60,6 +65,11 @@ def measured_spec(
     except ProbeLimit:
         pass
     return best[1] if best else None
+
+
+def has_given_block(launches: Sequence[HostLaunch]) -> bool:
+    """Return True if a launch in the host's code has a constant extent of its block."""
+    return any(isinstance(size, int) for each in launches for size in each.block)
 
 
 def _with_roles(experiment: Experiment, block: Triple, grid: Triple, numbers: Numbers) -> Experiment:

@@ -9,11 +9,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parity.emulator.faults import InstructionBudgetExceeded, MemoryFault, UnknownInstruction, UnsupportedFeature
+from parity.emulator.faults import (
+    DataRace,
+    InstructionBudgetExceeded,
+    MemoryFault,
+    UnknownInstruction,
+    UnsupportedFeature,
+)
 from parity.emulator.memory import Allocation
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
-from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple
+from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in_one_line
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
 
@@ -91,9 +97,10 @@ class ProbeLaunches:
     """Runs the launches of one kernel, each configuration once.
 
     ``device`` executes at most ``budget`` instructions per launch, ``share`` divides the usual limits, and no launch
-    begins after ``deadline`` (``time.monotonic``). ``fault`` describes the first launch that failed, ``cost`` is the
-    number of instructions of the last launch, and ``too_long`` are the configurations that need more. ``before`` is
-    True as long as every launch ends with an access before the begin of a buffer.
+    begins after ``deadline`` (``time.monotonic``). ``fault`` describes the first launch that failed, ``race`` the first
+    one with a data race in shared memory. ``cost`` is the number of instructions of the last launch, and ``too_long``
+    are the configurations that need more. ``before`` is True as long as every launch ends with an access before the
+    begin of a buffer.
     """
 
     def __init__(
@@ -104,7 +111,7 @@ class ProbeLaunches:
         self._budget = budget
         self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share * (budget // BUDGET)
         self._deadline = deadline
-        self.fault, self.cost, self.before = "", 0, True
+        self.fault, self.race, self.cost, self.before = "", "", 0, True
         self.too_long = set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
         self._contents = dict[str, object]()
@@ -169,6 +176,8 @@ class ProbeLaunches:
             raise
         except ParityError as error:
             self.fault = self.fault or str(error).splitlines()[0]
+            if isinstance(error, DataRace) and error.is_in_lds:
+                self.race = self.race or in_one_line(str(error))
             return None
         self.cost = stats.instructions
         self._instructions -= self.cost

@@ -32,19 +32,15 @@ from parity.inference.host_launches import HostLaunch
 from parity.inference.hypotheses import candidate_conditions, is_plausible, with_roles, with_strides
 from parity.inference.index_inference import with_indices, with_positive_numbers
 from parity.inference.launch_hints import launch_hints
-from parity.inference.measured import measured_spec
+from parity.inference.measured import has_given_block, measured_spec
 from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, InputFill, ProbeLaunches, ProbeLimit
 from parity.inference.ptx_dataflow import Flow
-from parity.inference.spec import InferredSpec, KernelArgument, Triple, evaluate, grid_for, triple
+from parity.inference.spec import ALWAYS_FAULTS, InferredSpec, KernelArgument, Triple, evaluate, grid_for, triple
 from parity.model.code_object import CodeObject, source_name
 from parity.platform.cache import Cache, default_root
 
 _SHARE, _FAILURES = 4, 2
 """Divisor of the usual limits for each hint, and for a kernel after this number of similar kernels failed."""
-
-
-ALWAYS_FAULTS = "every launch accesses memory before a buffer"
-"""The begin of the reason of a kernel that is wrong, whatever the host passes."""
 _SEARCH = 0.7
 """The share of the time limit to explain a kernel in. The rest is for a single launch."""
 _BLOCKS = 3
@@ -144,13 +140,17 @@ class Prober:
             return ()
         return tuple(found) if any(found) else ()
 
-    def measure(self, kernel: ProbedKernel) -> InferredSpec | None:
-        """Return the specification of a single launch, for a kernel without an explanation."""
+    def measure(self, kernel: ProbedKernel) -> InferredSpec | str:
+        """Return the specification of a single launch, for a kernel without an explanation.
+
+        If a launch has a data race, return the race. Otherwise, the text is empty if no launch shows anything.
+        """
         self._begin(1 - _SEARCH)
         blocks = [*itertools.islice(likely_blocks(kernel.name, kernel.launches, kernel.flow), _BLOCKS)]
-        return measured_spec(
-            self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET), blocks, kernel.launches, kernel.usual
-        )
+        experiment = self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET)
+        spec = measured_spec(experiment, blocks, kernel.launches, kernel.usual)
+        return spec or experiment.launches.race
+        # END
 
     def with_written(self, kernel: ProbedKernel, spec: InferredSpec) -> InferredSpec:
         """Add which tensors the launch of a specification writes completely, if it can be executed."""
@@ -191,7 +191,7 @@ class Prober:
         """Return the specification for the first likely block that works, or the reason why none does."""
         # Instances of a template are similar: the next one is tried first with the same block and condition.
         similar = _similarity(kernel)
-        is_open = not any(isinstance(size, int) for each in kernel.launches for size in each.block)
+        is_open = not has_given_block(kernel.launches)
         experiment = self._experiment(kernel, {}, share=_SHARE if self._failures[similar] >= _FAILURES else 1)
         found: InferredSpec | None = None
         limit = ""
@@ -243,6 +243,8 @@ def _reason(experiment: Experiment) -> str:
     """Return what launches do not show."""
     launches, log = experiment.launches, experiment.log
     if not launches.succeeded:
+        if launches.race:
+            return launches.race
         if launches.fault and launches.before:
             return f"{ALWAYS_FAULTS}: {launches.fault}"
         return f"no launch of it succeeds: {launches.fault}" if launches.fault else "no launch of it comes to an end"

@@ -16,19 +16,19 @@ from pathlib import PurePath
 from typing import Any, cast
 
 from parity.errors import ParityError
+from parity.inference.argument_kinds import argument_kinds
 from parity.inference.call import DeclaredCall, guessed_call, inferred_call, safe_name
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.signature import ELEMENTS, SUFFIXES, Parameter, Probe, Signature, read_signature, type_variables
-from parity.inference.spec import GRID_EXTENTS, InferredSpec, KernelArgument
+from parity.inference.spec import GRID_EXTENTS, RACES, InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
 from parity.op import Op
 
 _OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
-_REAL_NAME = re.compile(r".*(alpha|beta|eps|epsilon|scale|mul|add|lr|factor|slope|value|min|max).*", re.IGNORECASE)
 _NO_OUTPUT = "it has no output that it is given, so nothing can be compared"
 _NOTHING_WRITTEN = "it writes to nothing that it is given, so nothing can be compared"
 _UNWRITTEN, _OUTSIDE = "never-written", "out-of-bounds"
@@ -154,7 +154,7 @@ class _Attempt:
 
     def after(self, reason: str) -> _Attempt | None:
         """Return the next attempt after one that failed, or None if no other attempt may succeed."""
-        if reason.startswith(_RANDOM):
+        if reason.startswith((_RANDOM, RACES)):  # a smaller launch would hide a race
             return None
         if _UNWRITTEN in reason and not self.cautious:
             return replace(self, cautious=True)
@@ -176,7 +176,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     written = _written(pointers)
     if not written:
         return Skeleton("", one.text, omitted=_NOTHING_WRITTEN)
-    kinds = _kinds(alike, written)
+    kinds = argument_kinds(alike, written)
     probed = _probe(one, kinds, single=attempt.single)
     spec = _scaled(probed, attempt) if isinstance(probed, InferredSpec) else None
     tables, unknown = _tables(one)
@@ -383,47 +383,6 @@ def _is_strided(one: Signature, spec: InferredSpec | None) -> bool:
     if spec:
         return spec.strided and not (spec.names & {*GRID_EXTENTS.values()} or one.shares)
     return one.flow is not None and one.flow.strided and not one.flow.crosses
-
-
-def _kinds(alike: Sequence[Signature], written: set[str]) -> dict[str, str]:
-    """Return the type of each argument: a type variable if it changes with one between kernels, else a dtype."""
-    types = [[SUFFIXES.get(name, name) for name in each.types] for each in alike]
-    variables = type_variables(len(types[0]))
-    found = {}
-    for i, one in enumerate(alike[0].args):
-        dtypes = [each.args[i].dtype for each in alike]
-        # A number of the same size in all kernels may only be a type variable if its type is known.
-        varies = one.is_pointer or len({each.args[i].size for each in alike}) > 1
-        fitting = [
-            variable
-            for k, variable in enumerate(variables)
-            if all(_may_be(each.args[i], of[k], varies) for each, of in zip(alike, types, strict=True))
-        ]
-        usual = _number_kind(one, dict(zip(types[0], variables, strict=True)))
-        if one.is_pointer:
-            usual = variables[-1 if one.name in written else 0] if variables else "f32"
-        found[one.name] = fitting[-1 if one.name in written else 0] if fitting else dtypes[0] or usual
-    return found
-
-
-def _may_be(parameter: Parameter, dtype: str, varies: bool) -> bool:
-    """Return True if a parameter may have a dtype. Unless it ``varies``, it must be known to have it."""
-    if parameter.is_typed or not varies or dtype not in NUMBERS:
-        return parameter.dtype == dtype
-    known = NUMBERS.get(parameter.dtype)
-    size = known.itemsize if known and parameter.is_pointer else 0 if parameter.is_pointer else parameter.size
-    return size in (0, NUMBERS[dtype].itemsize)
-
-
-def _number_kind(number: Parameter, variables: Mapping[str, str]) -> str:
-    """Return the likely type of a number from its name and size."""
-    is_real = _REAL_NAME.fullmatch(number.name) is not None
-    if is_real and variables:
-        kind, variable = next(iter(variables.items()))
-        if kind in NUMBERS and NUMBERS[kind].itemsize == number.size:
-            return variable
-    sizes = {1: "u8", 2: "f16" if is_real else "i16", 4: "f32" if is_real else "i32", 8: "f64" if is_real else "u64"}
-    return sizes.get(number.size, f"a struct of {number.size} bytes: say its fields in structs=")
 
 
 def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> InferredSpec | str:

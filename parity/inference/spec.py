@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.dsl.expression import Scope, expression
+from parity.emulator.faults import DataRace
 from parity.model.dtypes import DType
 
 Triple = tuple[int, int, int]
@@ -24,6 +25,8 @@ GRID_EXTENTS = {"x": "rows", "y": "lines", "z": "batches"}
 """Names for extents that only the grid determines, by axis."""
 STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
 """Matches names of strides."""
+ALWAYS_FAULTS, RACES = "every launch accesses memory before a buffer", DataRace.kind
+"""How the reasons of kernels begin that may be wrong, whatever the host passes."""
 
 
 @dataclass(frozen=True)
@@ -132,3 +135,8 @@ def triple(sizes: Sequence[int]) -> Triple:
 def grid_for(formulas: Sequence[str], numbers: Numbers) -> Triple:
     """Return the number of blocks along each axis."""
     return triple([evaluate(text, numbers, (1, 1, 1)) for text in formulas])
+
+
+def in_one_line(message: str) -> str:
+    """Join the lines of a fault's message."""
+    return "; ".join(map(str.strip, message.strip().splitlines()))

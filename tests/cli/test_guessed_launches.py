@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from parity.application import case_files
 from parity.cli import init
 
 KERNELS = """
@@ -435,7 +436,7 @@ def test_init_interrupted_continues_with_same_command(parity, tmp_path, monkeypa
             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = 2 * x[i];\n}\n"
         )
     monkeypatch.chdir(tmp_path)
-    of_a_module, begun = init._skeletons, list[str]()
+    of_a_module, begun = init.module_skeletons, list[str]()
 
     def interrupted(source, *rest):
         begun.append(source.name)
@@ -443,8 +444,8 @@ def test_init_interrupted_continues_with_same_command(parity, tmp_path, monkeypa
             raise KeyboardInterrupt
         return of_a_module(source, *rest)
 
-    monkeypatch.setattr(init, "_skeletons", interrupted)
-    monkeypatch.setattr(init, "_TRY_AFTER", 0)
+    monkeypatch.setattr(init, "module_skeletons", interrupted)
+    monkeypatch.setattr(case_files, "_TRY_AFTER", 0)
     first = parity("init", "--kernels", "src")
     assert first.code == 130 and "1 case files are written; the same command continues" in first.err, first.err
     again = parity("init", "--kernels", "src")

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from parity.application import case_files
 from parity.application.run import Prepared
 from parity.cli import init
 
@@ -212,7 +213,7 @@ WILD = """__global__ void wild(const float* x, float* y, int n) {
 def test_init_time_limit_ends_trial_of_declarations(parity, tmp_path, sources, monkeypatch, with_nvcc):
     sources(wild=WILD)
     clock = itertools.count(step=1000)
-    monkeypatch.setattr(init, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(case_files, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     made = parity("init", "--kernels", "src")  # the cases fail, but the first one comes too late
     assert made.code == 0 and "wild_op = Op(" in (tmp_path / "cases" / "wild.py").read_text(), made.err
 
@@ -300,3 +301,35 @@ def test_build_names_kernels_of_one_side(parity, sources, with_nvcc):
     assert "it defines USE_ROCM for AMD as torch does" in said, said
     assert "sided: kernels that only AMD's side has: for_amd" in said, said
     assert "sided: kernels that only CUDA's side has: for_cuda" in said, said
+
+
+NORMALIZED = """__global__ void normalized(float* y, const float* x, int rows, int cols) {
+    extern __shared__ float part[];
+    const float* row = x + blockIdx.x * cols;
+    for (int i = threadIdx.x; i < cols; i += blockDim.x) part[threadIdx.x] = row[i];
+    __syncthreads();
+    float first = part[0];  // a barrier is missing after this line
+    for (int i = threadIdx.x; i < cols; i += blockDim.x) part[i / 32] = row[i] - first;
+    __syncthreads();
+    for (int i = threadIdx.x; i < cols; i += blockDim.x) y[blockIdx.x * cols + i] = part[i / 32];
+}
+void host(float* x, int rows, int cols) { normalized<<<rows, 64, 64 * sizeof(float)>>>(x, x, rows, cols); }
+"""
+RARE = """__global__ void rare(const float* x, float* y, int n) {
+    __shared__ float part[64];
+    int i = blockIdx.x * 64 + threadIdx.x;
+    part[threadIdx.x] = i < n ? x[i] : 0;
+    __syncthreads();
+    if (part[threadIdx.x] != part[threadIdx.x]) part[0] = 0;
+    if (i < n) y[i] = part[0];
+}
+void host(float* x, int n) { rare<<<n / 64, 64>>>(x, x, n); }
+"""
+
+
+@pytest.mark.parametrize(("name", "source", "line"), [("normalized", NORMALIZED, 6), ("rare", RARE, 6)])
+def test_init_kernel_with_race_is_a_finding(parity, tmp_path, sources, with_nvcc, name, source, line):
+    sources(**{name: source})
+    made = parity("init", "--kernels", "src")
+    assert made.code == init.NOTHING_DECLARED and f"{name}.{name}: data race in" in made.err, made.out + made.err
+    assert f"{name}.cu:{line}" in made.err and f"# {name}_op = Op(" in (tmp_path / "cases" / f"{name}.py").read_text()

@@ -1,0 +1,176 @@
+"""Writes the case files of ``parity init``, and tries their declarations on CUDA's and on AMD's side."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+from parity.application.columns import select_columns
+from parity.application.run import Run, Settings
+from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
+from parity.engine.calls import Progress
+from parity.engine.case_records import CaseRecord
+from parity.engine.sensitivity import NEITHER_SIDE
+from parity.errors import NotAvailable, UsageError
+from parity.inference.case_file import case_file
+from parity.inference.skeleton import Skeleton
+from parity.inference.spec import ALWAYS_FAULTS, RACES, in_one_line
+from parity.platform.files import read_text
+from parity.suite.loading import load_suite
+from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
+from parity.suite.selection import Selection
+from parity.suite.settings import Project
+
+_TRY_AFTER = 30
+"""Seconds after which new declarations are tried."""
+
+
+@dataclass
+class _CaseFile:
+    """The ops to write to a file after the text ``before``."""
+
+    source: PurePath
+    before: str = ""
+    ops: list[Skeleton] = field(default_factory=list)
+
+
+class _OutOfTime(KeyboardInterrupt):
+    """The time to try declarations is over. Ends a run as an interruption does."""
+
+
+@dataclass
+class CaseFiles:
+    """The case files that a command writes.
+
+    ``limit`` is the time to try each op, in seconds. ``cuda`` and ``other`` are the targets to try ops on. ``files``
+    are the files in order. ``untried`` ops have not been executed yet. ``asked`` says why an op cannot be declared yet,
+    by name. ``progress`` displays trials.
+    """
+
+    project: Project
+    limit: float
+    progress: Callable[[bool], AbstractContextManager[tuple[Progress, Callable[[str], None]]]]
+    cuda: str = CUDA_TARGET
+    other: str = DEFAULT_TARGETS[0]
+    files: dict[Path, _CaseFile] = field(default_factory=dict)
+    untried: dict[str, tuple[_CaseFile, Skeleton]] = field(default_factory=dict)
+    asked: dict[str, str] = field(default_factory=dict)
+    tried_at: float = field(default_factory=time.monotonic)
+
+    def add(self, path: Path, source: PurePath, op: Skeleton, *, try_it: bool) -> None:
+        """Add an op. Try the declarations after a while, so that an interruption leaves few untried."""
+        if path not in self.files:
+            self.files[path] = _CaseFile(source, read_text(path) if path.exists() else "")
+        self.files[path].ops.append(op)
+        if op.name and not op.question and try_it:
+            self.untried[op.name] = self.files[path], op
+        if time.monotonic() - self.tried_at > _TRY_AFTER:
+            self.try_declarations(shown=False)
+
+    def try_declarations(self, *, shown: bool = True) -> None:
+        """Write the files. Declare ops that fail on CUDA's side more carefully, or turn them into comments."""
+        self.write()
+        untried, self.tried_at = self.untried, time.monotonic()
+        while untried:
+            failed, again = self._failed(untried, shown), dict[str, tuple[_CaseFile, Skeleton]]()
+            for name, reason in failed.items():
+                file, op = untried[name]
+                if (better := op.again(reason)) is None:
+                    self.asked[name] = reason
+                else:
+                    file.ops[file.ops.index(op)] = better
+                    again[name] = file, better
+            untried = again
+            self.write()
+        self.untried, self.tried_at = {}, time.monotonic()
+
+    def write(self) -> None:
+        """Write all files."""
+        for path, file in self.files.items():
+            write_file(path, case_file(file.source, file.ops, self.asked, file.before))
+
+    def _failed(self, untried: Mapping[str, tuple[_CaseFile, Skeleton]], shown: bool) -> dict[str, str]:
+        """Execute the cases of a usual run. Return why ops fail on CUDA's side, or do not write anything, by name.
+
+        Ops whose cases are not finished within the time limit count as declared.
+        """
+        project = self.project
+        try:
+            suite = load_suite(project.kernels, project.cases, sides=project.sides)
+            chosen = select_columns([CUDA_SIDE, DEFAULT_RUNNER], [self.cuda, self.other])
+        except (UsageError, NotAvailable):  # the files declare no op, or nothing can execute CUDA's side
+            return {}
+        entries = tuple(entry for entry in suite.entries if entry.op.name in untried)
+        rejected = "parity rejects the file that declares it: " + "; ".join(suite.problems)
+        failed = dict.fromkeys(untried.keys() - suite.ops.keys(), rejected)
+        run = Run(replace(suite, known=None), Selection(entries), chosen, Settings())
+        end = math.inf
+
+        def check_time(record: CaseRecord) -> None:
+            if time.monotonic() > end:
+                raise _OutOfTime
+
+        with self.progress(shown) as (report, _):
+            prepared = run.build()
+            tasks = tuple(replace(task, shrink=False) for task in prepared.plan.tasks)
+            prepared = replace(prepared, plan=replace(prepared.plan, tasks=tasks))
+            end = time.monotonic() + self.limit * len(untried)
+            results = prepared.execute(report, check_time)
+        if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _OutOfTime):
+            raise results.stopped
+        reasons = ((record.op, _misdeclared(record, untried[record.op][1].doubt)) for record in results.records)
+        return failed | {name: reason for name, reason in reasons if reason}
+
+    @property
+    def incomplete(self) -> list[str]:
+        """The names of ops that are comments."""
+        return [each.name for each in self._named if each.question or each.name in self.asked]
+
+    @property
+    def declared(self) -> int:
+        """The number of ops that are declared."""
+        return len(self._named) - len(self.incomplete)
+
+    @property
+    def findings(self) -> dict[str, str]:
+        """What is wrong with kernels whatever the host passes, by the name of the op."""
+        reasons = {each.name: self.asked.get(each.name, each.question) for each in self._named}
+        return {name: reason for name, reason in reasons.items() if reason.startswith((ALWAYS_FAULTS, RACES))}
+
+    @property
+    def _named(self) -> list[Skeleton]:
+        return [each for file in self.files.values() for each in file.ops if each.name]
+
+
+def _misdeclared(record: CaseRecord, doubt: str) -> str:
+    """Return why a failure shows nothing of the port, or an empty string. With ``doubt``, the sides may differ."""
+    if not record.verdict.failed:
+        return ""
+    if record.where.side == "cuda" and record.verdict.kind.startswith(RACES):
+        return f"{in_one_line(record.verdict.detail)}; in {record.case}"
+    detail = record.verdict.detail.strip().splitlines()
+    place = f"in {record.case}: {detail[0] if detail else record.verdict.kind}"
+    if record.where.side == "cuda" or NEITHER_SIDE in record.verdict.detail:
+        return f"with what was guessed, CUDA's side fails {place}"
+    if record.verdict.kind == "vacuous":
+        return f"with what was guessed, the cases show too little {place}"
+    return f"{doubt}; AMD's side fails {place}" if doubt else ""
+
+
+def write_file(path: Path, text: str) -> Path:
+    """Write a file and its folder.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {os.strerror(error.errno or 0)}; choose another folder") from error
+    return path

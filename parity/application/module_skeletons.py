@@ -1,0 +1,78 @@
+"""Declares the kernels of a compiled module, from its sources and from launches of CUDA's side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePath
+
+from parity.build.result import Built
+from parity.captures.observations import CapturedKernels
+from parity.inference.host_launches import HostLaunch
+from parity.inference.prober import ProbedKernel, Prober
+from parity.inference.ptx_dataflow import Flow, flows
+from parity.inference.signature import Probe
+from parity.inference.skeleton import Skeleton, skeletons
+from parity.inference.spec import InferredSpec, KernelArgument
+from parity.inference.structures import Structures
+from parity.model.code_object import CodeObject, Kernel, source_name, spelled, unqualified
+
+
+@dataclass(frozen=True)
+class HostCode:
+    """The launches of a module's kernels, by name without namespaces; the structures of its sources; and a capture."""
+
+    launches: Mapping[str, Sequence[HostLaunch]]
+    structures: Structures
+    captured: CapturedKernels | None = None
+
+
+def module_skeletons(
+    source: PurePath,
+    module: str,
+    kernels: Sequence[Kernel],
+    built: Mapping[str, Built] | None,
+    host: HostCode,
+    prober: Prober,
+    known: str,
+) -> Iterator[Skeleton]:
+    """Return the ops of a module's kernels, from PTX and launches of CUDA's side if it compiles."""
+    if built is None:
+        return skeletons(source, module, kernels, structures=host.structures, launches=host.launches, known=known)
+    side = built.get(module)
+    cuda = side.code_object if side else None
+    seen = flows(cuda.listing) if cuda else {}
+    found, probes = {}, dict[str, Probe]()
+    for symbol in (each.name for each in kernels):
+        probes[symbol] = partial(_not_probed, side)
+        other = cuda.symbol((spelled(symbol) or (symbol,))[-1]) if cuda else symbol
+        if cuda and other in seen:
+            found[symbol] = seen[other]
+            probes[symbol] = partial(_probe, prober, cuda, other, host)
+    return skeletons(source, module, kernels, found, probes, host.structures, host.launches, known)
+
+
+def _not_probed(built: Built | None, args: Sequence[KernelArgument], flow: Flow | None, single: bool) -> str:
+    """Return why a kernel was not executed."""
+    if built is None or built.error is None:
+        return "CUDA's side has no kernel of this name, so nothing was executed"
+    first = next((f": {os.path.relpath(each.file)}:{each.line}: {each.advice}" for each in built.findings), "")
+    return f"CUDA's side does not compile here, so nothing was executed{first}"
+
+
+def _probe(
+    prober: Prober,
+    cuda: CodeObject,
+    symbol: str,
+    host: HostCode,
+    args: Sequence[KernelArgument],
+    flow: Flow | None,
+    single: bool,
+) -> InferredSpec | str:
+    assert flow
+    kernel = ProbedKernel(cuda, symbol, args, flow, host.launches.get(unqualified(source_name(symbol)), ()))
+    if host.captured:
+        return host.captured.probe(prober, kernel, single=single)
+    return prober.measure(kernel) or "no single launch shows it" if single else prober.probe(kernel)
