@@ -65,6 +65,7 @@ class Answer:
     error: str = ""
     text: str = ""
     exitcode: int | None = None
+    in_callback: bool = False
 
     def result(self, function: Callable[..., T]) -> T:
         """Return the value that the function returned.
@@ -79,7 +80,7 @@ class Answer:
         if self.how == "crashed":
             raise WorkerCrashed(self.exitcode)
         if self.how == "timeout":
-            raise CallTimeout
+            raise CallTimeout(in_callback=self.in_callback)
         if self.how == "unable":
             raise NoWorker(f"{self.machine}: {self.text}")
         raise _ERRORS.get(self.error, RuntimeError)(f"{self.machine}: {self.text}")

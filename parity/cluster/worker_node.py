@@ -88,8 +88,8 @@ class WorkerNode:
             return self._reply("returned", value=call.result())
         except WorkerCrashed as error:
             return self._reply("crashed", exitcode=error.exitcode)
-        except CallTimeout:
-            return self._reply("timeout")
+        except CallTimeout as error:
+            return self._reply("timeout", in_callback=error.in_callback)
         except DeviceLost as error:
             return self._reply("unable", text=str(error))
         except Exception as error:

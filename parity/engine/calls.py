@@ -51,7 +51,11 @@ class WorkerCrashed(CallFailed):
 
 
 class CallTimeout(CallFailed):
-    """A call exceeded its time limit, and its process was killed."""
+    """A call exceeded its time limit, and its process was killed. ``in_callback``: during a function of a case file."""
+
+    def __init__(self, *, in_callback: bool = False) -> None:
+        super().__init__()
+        self.in_callback = in_callback
 
     def fault(self, seconds: float) -> Fault:
         return Fault("timeout", f"no end within {seconds:g} s; its process was killed", True)

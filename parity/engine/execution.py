@@ -10,8 +10,8 @@ from dataclasses import replace
 from parity.compare.arbitration import SideResult
 from parity.compare.verdict import Status, Verdict
 from parity.engine import worker
-from parity.engine.calls import CallFailed, NoWorker, Pool, Progress
-from parity.engine.case_records import CaseRecord, Column, Task
+from parity.engine.calls import CallFailed, CallTimeout, NoWorker, Pool, Progress
+from parity.engine.case_records import DECLARATION, CaseRecord, Column, Task
 from parity.engine.cross_vendor import compare_vendors
 from parity.engine.judging import fault_verdict
 from parity.engine.plan import Plan
@@ -92,9 +92,12 @@ def prepare(plan: Plan, suite: Suite, pool: Pool, progress: Progress) -> None:
 
 
 def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[CaseRecord]:
-    """Run each case with its own time limit. If a case still ends its process, run it on each column alone."""
+    """Run each case with its own time limit. If a case still ends its process, run it on each column alone.
+
+    After a function of the case file that never returned, the remaining cases do not run.
+    """
     done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
-    entry = suite.entry(task)
+    entry, endless = suite.entry(task), None
     for case in plan.draw(suite, task, sparse=True):
         left_out = [c for c in task.columns if task.cases is None and worker.hangs_repeatedly(done[c])]
         yield from (CaseRecord.of(entry, column, case[1], worker.SKIPPED, case[0]) for column in left_out)
@@ -102,10 +105,17 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
         if not columns:
             continue
         alone = replace(task, columns=columns, cases=(case,), shrink=False)
+        if endless:
+            yield from _without_result(plan, suite, alone, endless)
+            continue
         try:
             records = _submitted(pool, alone, plan.seconds).result()
-        except CallFailed:
-            records = _on_each(plan, suite, pool, alone)
+        except CallFailed as error:
+            if isinstance(error, CallTimeout) and error.in_callback:
+                endless = _endless(plan.seconds)
+                records = _without_result(plan, suite, alone, endless)
+            else:
+                records = _on_each(plan, suite, pool, alone)
         except NoWorker as reason:
             records = _without_result(plan, suite, alone, _absent(reason))
         for record in records:
@@ -162,6 +172,14 @@ def _without_result(plan: Plan, suite: Suite, task: Task, verdict: Verdict) -> l
         for column in task.columns
         for title, text in plan.draw(suite, task, sparse=True)
     ]
+
+
+def _endless(seconds: float) -> Verdict:
+    detail = (
+        f"a function of the case file, such as the reference, did not end within {seconds:g} s, and native code "
+        "cannot be interrupted; its process was killed, and the remaining cases were not executed"
+    )
+    return Verdict(Status.ERROR, DECLARATION, detail=detail)
 
 
 def _absent(reason: NoWorker) -> Verdict:

@@ -34,6 +34,7 @@ from parity.engine.case_records import Column
 from parity.errors import NotAvailable
 from parity.platform.fork_server import ForkedProcess, fork_process
 from parity.platform.signals import INTERRUPTS, delay_interrupts
+from parity.platform.time_limit import is_in_callback
 from parity.runners.gpu import WORKER_NUMBER
 from parity.runners.isolated import receive_in_thread
 
@@ -199,9 +200,11 @@ class Processes:
             message = None
         if message is None:
             late = each.call is not None and each.process.poll() is None and time.monotonic() >= each.deadline
+            in_callback = late and is_in_callback(each.process.pid)
             _end(each, at_once=late)
             if each.call:
-                each.call.future.set_exception(CallTimeout() if late else WorkerCrashed(each.process.returncode))
+                failure = CallTimeout(in_callback=in_callback) if late else WorkerCrashed(each.process.returncode)
+                each.call.future.set_exception(failure)
             return False
         if not each.asked:
             each.asked = True

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
+import functools
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
+from typing import cast
 
 from parity.errors import UsageError
 
@@ -17,6 +21,10 @@ SECONDS = 300.0
 """The default. Each of these calls usually takes less than a second."""
 _AGAIN = 1.0
 """Seconds after which an interrupt that code has caught comes again."""
+CALLBACK = b"parity callback"
+"""The name of a process, at most 15 bytes, while a function of a case file runs in it."""
+OWN_NAME = Path("/proc/self/comm")
+_PR_SET_NAME = 15
 
 
 _STDERR = 2
@@ -59,10 +67,42 @@ def time_limit() -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds_allowed(), _AGAIN)
-        yield
+        with _named(CALLBACK):
+            yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def is_in_callback(pid: int) -> bool:
+    """Return whether a process runs a function of a case file. Native code in it cannot be interrupted."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_bytes().strip() == CALLBACK
+    except OSError:
+        return False
+
+
+@contextmanager
+def _named(name: bytes) -> Iterator[None]:
+    """Give this process another name in the block."""
+    prctl, usual = _prctl(), _own_name()
+    prctl(_PR_SET_NAME, name)
+    try:
+        yield
+    finally:
+        prctl(_PR_SET_NAME, usual)
+
+
+@functools.cache
+def _prctl() -> Callable[[int, bytes], int]:
+    function = ctypes.CDLL(None).prctl
+    function.argtypes = ctypes.c_int, ctypes.c_char_p
+    return cast("Callable[[int, bytes], int]", function)
+
+
+@functools.cache
+def _own_name() -> bytes:
+    return OWN_NAME.read_bytes().strip() if OWN_NAME.is_file() else b"parity"
 
 
 @contextmanager

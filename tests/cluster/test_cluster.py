@@ -23,7 +23,7 @@ from parity.cluster.worker_node import WorkerNode
 from parity.cluster.workers import local_workers
 from parity.compare.verdict import Status
 from parity.engine import worker
-from parity.engine.calls import NoWorker
+from parity.engine.calls import CallTimeout, NoWorker
 from parity.engine.case_records import Column
 from parity.engine.execution import execute_plan
 from parity.engine.outcomes import outcome_journal, record_outcomes
@@ -297,6 +297,9 @@ def test_answer_with_wrong_type_is_refused():
         Answer("gpu1", "unable", text="lost").result(worker.perform_or_lose_device)
     with pytest.raises(NotAvailable, match="gpu1: no"):
         Answer("gpu1", "raised", error="NotAvailable", text="no").result(worker.perform_or_lose_device)
+    with pytest.raises(CallTimeout) as late:
+        Answer("gpu1", "timeout", in_callback=True).result(worker.perform_or_lose_device)
+    assert late.value.in_callback
 
 
 def test_different_versions_are_refused_by_worker_and_client(monkeypatch):

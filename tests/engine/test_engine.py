@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from conftest import ROOT
 from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 
 from parity.compare.verdict import Status
 from parity.engine import pool
-from parity.engine.case_records import Column
+from parity.engine.case_records import DECLARATION, Column
 from parity.engine.execution import execute_plan
 from parity.engine.outcomes import outcome_journal, record_outcomes
 from parity.engine.plan import Plan, make_tasks
 from parity.engine.pool import Workers
 from parity.engine.record_file import RecordWriter, environment, read_record
 from parity.runners import Evidence
+from parity.suite.loading import load_suite
 
 PLUGIN = (
     NEGATING
@@ -99,6 +101,31 @@ def test_crash_hang_and_exception_affect_one_case_each(suite):
     assert "exit code 7" in by_size[3].verdict.detail
     assert "RuntimeError: five" in by_size[5].verdict.detail
     assert by_size[7].minimal is None  # shrinking reached a case that crashes
+
+
+ENDLESS_REFERENCE = """
+import itertools
+import numpy as np
+from parity.op import Op
+from parity.reference import Expected
+
+def reference(x):
+    if x.size == 4:
+        sum(itertools.repeat(0))  # native code, which no signal interrupts
+    return Expected(-x)
+
+neg = Op("unary.neg", kernel="uneg_{T}", types=("f32",), args="numel x out", inputs={"x": "T"}, reference=reference)
+"""
+
+
+@pytest.mark.usefixtures("plugin")
+def test_endless_native_reference_is_wrong_declaration(tmp_path):
+    (tmp_path / "unary.py").write_text(ENDLESS_REFERENCE)
+    plan = plan_for(load_suite(ROOT / "kernels", tmp_path), 1, 4, 2, columns=(STEADY,), seconds=2.0)
+    right, endless, skipped = execute_plan(plan, plan.suite(), Workers(1))
+    assert right.verdict.passed
+    assert endless.verdict.kind == skipped.verdict.kind == DECLARATION
+    assert "such as the reference, did not end within 2 s" in endless.verdict.detail
 
 
 @pytest.mark.usefixtures("plugin")
