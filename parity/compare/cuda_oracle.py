@@ -40,6 +40,16 @@ class RoundingRuns:
         """All runs."""
         return (self.nearest, *self.moved, *self.narrowed, *self.unflushed)
 
+    @functools.cached_property
+    def wide(self) -> Array:
+        """The nearest and the moved runs, as float64."""
+        return _wides(self.nearest, *self.moved)
+
+    @functools.cached_property
+    def spread(self) -> Array:
+        """The spread of ``wide``."""
+        return _spread(self.wide)
+
     def field(self, name: str) -> RoundingRuns:
         """The same for one field of blocks."""
         groups = (self.moved, self.narrowed, self.unflushed)
@@ -92,11 +102,11 @@ def expected_from_cuda(
         return Expected(oracle, sign_of_zero=arithmetic is Arithmetic.MOVES)
     if not kind.is_float:
         return _integers(oracle, sides)
-    runs = [_wides(side.nearest, *side.moved) for side in sides]
+    runs = [side.wide for side in sides]
     others = [_wides(side.nearest, *each) for side in sides for each in (side.narrowed, side.unflushed)]
     kept = [_wides(*side.unflushed) for side in sides if side.unflushed]
     mixed = np.logical_or.reduce([*map(_is_mixed, [*runs, *others])])
-    spread, more = (np.add.reduce([*map(_spread, each)]) for each in (runs + kept, others))
+    spread, more = _spreads(sides, kept), np.add.reduce([*map(_spread, others)])
     nominal, value = runs[0][0], _wide(oracle)
     size = np.nan_to_num(np.abs(runs[0]), nan=0.0, posinf=0.0).max(0)
     # Exact, except where one function flushes the smallest numbers to 0 and another does not (D14).
@@ -127,9 +137,8 @@ def is_unstable(oracle: Array, sides: Sequence[RoundingRuns], input_size: float)
     kind = array_dtype(oracle)
     if kind.is_block or not kind.is_float or not sides:
         return False
-    runs = [_wides(side.nearest, *side.moved) for side in sides]
-    spread = np.add.reduce([*map(_spread, runs)])
-    size = np.nan_to_num(np.abs(np.concatenate(runs)), nan=0.0, posinf=0.0).max(0)
+    size = np.nan_to_num(np.abs(np.concatenate([side.wide for side in sides])), nan=0.0, posinf=0.0).max(0)
+    spread = _spreads(sides)
     return bool(((spread > input_size) & (furthest(kind.name) * spread >= size)).any())
 
 
@@ -206,6 +215,11 @@ def _is_mixed(runs: Array) -> Array:
 def _spread(runs: Array) -> Array:
     """The distance from the smallest to the largest run; 0 where a run is not finite."""
     return np.where(np.isfinite(runs).all(0), runs.max(0) - runs.min(0), 0.0)
+
+
+def _spreads(sides: Sequence[RoundingRuns], more: Sequence[Array] = ()) -> Array:
+    """The sum of the spreads of all sides, and of ``more`` runs."""
+    return np.asarray(np.add.reduce([*(side.spread for side in sides), *map(_spread, more)]))
 
 
 def _integers(oracle: Array, sides: Sequence[RoundingRuns]) -> Expected:

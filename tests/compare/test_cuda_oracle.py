@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from parity.compare import cuda_oracle
 from parity.compare.comparison import compare
 from parity.compare.cuda_oracle import RoundingRuns, expected_from_cuda, is_unstable, same_values
 from parity.model.launch import Arithmetic
@@ -126,6 +127,15 @@ def test_result_without_digits_is_unstable(runs, unstable):
     near, *moved = (np.array([1.0, each], np.float32) for each in runs)
     assert is_unstable(near, [RoundingRuns(near, moved)], 100.0) is unstable
     assert not is_unstable(near, [RoundingRuns(near, moved)], np.inf)
+
+
+def test_spread_of_runs_is_computed_once(monkeypatch):
+    one, computed = np.array([1.5, 2.0], np.float32), []
+    monkeypatch.setattr(cuda_oracle, "_spread", lambda runs: (computed.append(len(runs)), np.ptp(runs, 0))[1])
+    side = RoundingRuns(one, [one, ulps(one, 1)])
+    assert not is_unstable(one, [side], 100.0)
+    assert compare(expected_from_cuda(one, ROUNDS, [side]), one, vendor="amd").passed
+    assert computed.count(3) == 1
 
 
 def test_infinity_is_not_nan_in_code_without_sums():
