@@ -133,9 +133,9 @@ def skeletons(
             yield _skeleton(f"{name}.{title}", place, alike)
 
 
-def signature_skeleton(name: str, one: Signature) -> Skeleton:
-    """Return the op of a Triton kernel."""
-    return _skeleton(name, "", [one])
+def signature_skeleton(name: str, one: Signature, *, single: bool = False) -> Skeleton:
+    """Return the op of a Triton kernel. ``single``: with the numbers of one launch."""
+    return _skeleton(name, "", [one], _Attempt(single, cautious=single))
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from parity.compilers.errors import CompileError
@@ -93,14 +94,43 @@ def _skeleton(
     root: Path, module: str, kernel: TritonFunction, tried: Sequence[Specialization], result: Trial, prober: Prober
 ) -> Skeleton:
     """Return the declaration of one kernel."""
-    name = f"{module}.{kernel.name.strip('_')}"
     if result.chosen < 0 or result.targets < 2:
         where = PROBED if result.chosen < 0 else OTHER
         return Skeleton("", kernel.name, omitted=f"no trial compiles for {where}: {result.error}")
     one = tried[result.chosen]
     one = replace(one, constants={**one.constants, **result.constants}, options=result.options)
-    if result.launch:
-        one = result.launch.kernel
+    make = partial(_compiled_skeleton, root, module, kernel, prober)
+    if not result.launches:
+        return make(one, None)
+    first, *larger = [partial(make, launch.kernel, launch) for launch in result.launches]
+    return _with_larger(first(), larger[0]) if larger else first()
+
+
+def _with_larger(one: Skeleton, larger: Callable[..., Skeleton]) -> Skeleton:
+    """Return a declaration that gives way to one with larger tensors if it leads out of bounds."""
+
+    def again(reason: str) -> Skeleton | None:
+        if "out-of-bounds" in reason:
+            found = larger(single=True)
+            if not (found.question or found.omitted):
+                return replace(found, again=lambda _: one.again(reason))
+        return one.again(reason)
+
+    return replace(one, again=again)
+
+
+def _compiled_skeleton(
+    root: Path,
+    module: str,
+    kernel: TritonFunction,
+    prober: Prober,
+    one: Specialization,
+    launch: LaunchedKernel | None,
+    *,
+    single: bool = False,
+) -> Skeleton:
+    """Return the declaration of a specialization. ``single``: with the numbers of one launch."""
+    name = f"{module}.{kernel.name.strip('_')}"
     with tempfile.TemporaryDirectory(prefix="parity-triton-") as folder:
         try:
             made = compile_module(module, root, [one], target(PROBED), Path(folder))
@@ -108,7 +138,7 @@ def _skeleton(
             return Skeleton("", kernel.name, omitted=f"it does not compile for {PROBED}: {str(error).splitlines()[0]}")
     given: dict[str, Constant | str] = {key: _declared(value) for key, value in one.constants.items()}
     declared = TritonKernel(one.file, kernel.name, {**one.options, **given})
-    return signature_skeleton(name, _signature(kernel, one, made.code, prober, declared, result.launch))
+    return signature_skeleton(name, _signature(kernel, one, made.code, prober, declared, launch), single=single)
 
 
 def _declared(value: Constant) -> Constant:

@@ -14,10 +14,14 @@ the first of the ``kernels`` of each function that compiles for all targets. Of 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import os
+import re
 import sys
 import sysconfig
+import tempfile
 import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -30,7 +34,8 @@ from parity.triton_kernels.host_torch import importer
 from parity.triton_kernels.loading import Loader, Placeholder
 
 DIVISIBLE = 16
-_MOST_LAUNCHES = 4
+_LLVM_ERROR = re.compile(r"^error: (.+)", re.MULTILINE)
+_MOST_LAUNCHES = 8
 """Launches by host code to compile for each function."""
 
 
@@ -75,17 +80,22 @@ def described(
 ) -> dict[str, Any]:
     """Describe a function: its first kernel that compiles for most targets, and the error for the next target.
 
-    A launch that the project's host code makes is preferred.
+    Launches that the project's host code makes are preferred: one, and one with larger tensors.
     """
-    found: dict[str, Any] = {"chosen": -1, "targets": 0, "error": "", "constants": {}, "options": {}}
+    found: dict[str, Any] = {"chosen": -1, "targets": 0, "error": "", "constants": {}, "options": {}, "launches": []}
     for launch in itertools.islice(made_launches(function, root, targets[0][1]), _MOST_LAUNCHES):
+        is_larger = launch.pop("larger", False)
+        if found["launches"] and not is_larger:
+            break
         try:
             for where, loader in targets:
                 set_driver(where)
                 compiled(launch["kernel"], root, where, output / "trial", loader)
-            return found | {"chosen": 0, "targets": len(targets), "launch": launch}
+            found |= {"chosen": 0, "targets": len(targets), "launches": [*found["launches"], launch]}
         except Exception as error:
             found["error"] = explained(error, root)
+    if found["launches"]:
+        return found
     for number, kernel in enumerate(function["kernels"]):
         done = 0
         try:
@@ -161,7 +171,8 @@ def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loa
     aligned = {(function.arg_names.index(names[i]),): [["tt.divisibility", DIVISIBLE]] for i in kernel["aligned"]}
     source = ASTSource(function, signature, constants, aligned)
     options = {name: value for name, value in kernel["options"].items() if value is not None}
-    made = triton.compile(source, target=target, options=options)
+    with _raising_errors_of_llvm():
+        made = triton.compile(source, target=target, options=options)
     text, binary = ("amdgcn", "hsaco") if target.backend == "hip" else ("ptx", "cubin")
     stem.with_suffix(".s").write_text(made.asm[text])
     stem.with_suffix(".bin").write_bytes(made.asm[binary])
@@ -174,6 +185,29 @@ def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loa
         "arguments": names,
         "line": getattr(function, "starting_line_number", 0),
     }
+
+
+@contextlib.contextmanager
+def _raising_errors_of_llvm() -> Iterator[None]:
+    """Raise the errors that LLVM prints. Triton ignores them and returns wrong code.
+
+    Raises:
+        ValueError: LLVM refused something, such as PTX in a kernel for AMD.
+    """
+    with tempfile.TemporaryFile() as printed:
+        before = os.dup(2)
+        os.dup2(printed.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            printed.seek(0)
+            text = printed.read().decode(errors="replace")
+            sys.stderr.write(text)
+        if found := _LLVM_ERROR.search(text):
+            about = " (assembly for another vendor?)" if "constraint" in found[1] else ""
+            raise ValueError(f"LLVM: {found[1]}{about}")
 
 
 def assemble(request: Path, listing: Path, hsaco: Path) -> None:

@@ -94,8 +94,8 @@ class LaunchedKernel(msgspec.Struct):
 class Trial(msgspec.Struct):
     """The specialization that compiles for most ``targets``, by number, and the error for the next target.
 
-    ``constants`` and ``options`` are the values that decorators of the function set. ``launch`` is a launch by host
-    code, in place of a number.
+    ``constants`` and ``options`` are the values that decorators of the function set. ``launches`` are launches by host
+    code, in place of a number: one, and if possible one with larger tensors.
     """
 
     chosen: int = -1
@@ -103,7 +103,7 @@ class Trial(msgspec.Struct):
     error: str = ""
     constants: dict[str, Constant] = {}
     options: dict[str, Constant] = {}
-    launch: LaunchedKernel | None = None
+    launches: list[LaunchedKernel] = []
 
 
 class _Trials(msgspec.Struct):
@@ -268,6 +268,7 @@ def _run_child(module: str, target: Target, *arguments: Path) -> None:
     environment = {
         "TRITON_CACHE_DIR": str(arguments[0].parent / "cache"),
         "TRITON_DEFAULT_FP_FUSION": os.environ.get("TRITON_DEFAULT_FP_FUSION", "1"),
+        "TRITON_ALWAYS_COMPILE": "1",  # errors of LLVM are not in Triton's cache
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     done = zig.completed([sys.executable, _CHILD, *arguments], env=environment)

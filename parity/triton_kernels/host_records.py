@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from parity.triton_kernels.host_tensors import DTYPES, DType, Tensor
 _MOST_BLOCKS, MOST_ELEMENTS = 4096, 1 << 21
 """Limits of a launch that can be emulated."""
 _BLOCK = re.compile(r"(?i)block|tile|chunk|size|^b[a-z]$|^bt$")
+_NOT_ZERO = 0.5
+"""Replaces the number 0.0, which hides what a kernel multiplies with it."""
 _TRITON_NAMES = {
     **{each.name: each.title for each in DTYPES.values() if each.itemsize > 1 or each.held.kind in "iu"},
     "i1": "int1",
@@ -39,7 +42,7 @@ def launched(kernel: Mapping[str, Any], called: Any, grid: Any, args: Sequence[A
     while not hasattr(function, "params"):
         layers.append(function)
         function = function.fn
-    if function.__name__ != kernel["function"]:
+    if function.__name__ != kernel["function"] or not Path(function.fn.__code__.co_filename).samefile(kernel["file"]):
         return
     names = function.arg_names
     values = {**dict(zip(names, args, strict=False)), **{key: v for key, v in named.items() if key in names}}
@@ -108,7 +111,7 @@ def _described(
             kind = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
             arguments.append({"name": each.name, "type": kind, "value": str(int(value))})
         elif isinstance(value, float | np.floating):
-            arguments.append({"name": each.name, "type": "fp32", "value": repr(float(value))})
+            arguments.append({"name": each.name, "type": "fp32", "value": repr(float(value) or _NOT_ZERO)})
         else:
             raise Unusable(f"{each.name}: {value!r}")
     if not any(each["elements"] for each in arguments if "elements" in each):

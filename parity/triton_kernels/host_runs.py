@@ -33,6 +33,10 @@ from parity.triton_kernels.loading import Loader, Placeholder
 
 _SIZES = ((16, 16), (4, 16), (64, 64), (2, 32), (16, 128), (128, 128), (32, 32), (8, 256), (2, 64), (16, 1024), (1, 16))
 """Extents to try: of the first dims, and of the last one or two dims."""
+_OUTER = 2
+"""Extent of the outer dims of a tensor with four dims or more, so that a launch has few blocks."""
+_LARGER = ((128, 128), (64, 64))
+"""Extents to try as well if smaller ones lead to a launch: a kernel without masks may need whole blocks."""
 _RANKS = (2, 3, 4, 1)
 _SECONDS, _CORRECTIONS, _MOST_RUNS = 8, 40, 400
 _INDEX = re.compile(
@@ -56,7 +60,8 @@ class _Late(BaseException):
 class _Guesses:
     """The assumptions about arguments in one run. ``facts`` has the corrections by host code, by argument.
 
-    ``is_open`` is True if the rank of an argument was not known.
+    ``is_small``: The outer dims of all tensors with four dims are small. ``is_open`` is True if the rank of an argument
+    was not known.
     """
 
     facts: dict[str, dict[str, Any]]
@@ -65,6 +70,7 @@ class _Guesses:
     real: str
     optional: bool
     flag: bool
+    is_small: bool = True
     is_open: bool = False
 
     def value(self, key: str, kind: str) -> Any:
@@ -98,8 +104,8 @@ class _Guesses:
         first, last = self.size
         wide = 1 if first != last and rank < 4 else 2
         shape = (*(first for _ in range(rank - wide)), *(last for _ in range(min(rank, wide))))
-        if rank > 3 and first > 16:
-            shape = (*(2 for _ in range(rank - 2)), first, last)[-rank:]
+        if rank > 3 and (first > 16 or self.is_small):
+            shape = (*(_OUTER for _ in range(rank - 2)), first, last)
         longer = self.facts.get(LAST, {}).get(f"dim{shape[-1]}" if shape else "", 0)
         shape = (*shape[:-1], longer) if longer else shape
         shape = tuple(facts.get(f"dim{i}", extent) for i, extent in enumerate(shape))
@@ -144,7 +150,8 @@ def launches(
 ) -> Iterator[dict[str, Any]]:
     """Yield launches of a kernel by host code in these files, the most usual first.
 
-    ``kernel`` has ``file``, ``function`` and ``pointers``, the names of the parameters that are pointers.
+    A launch may be followed by a launch of the same kind with larger tensors, ``larger``. ``kernel`` has ``file``,
+    ``function`` and ``pointers``, the names of the parameters that are pointers.
     """
     from triton.runtime.jit import KernelInterface
 
@@ -190,21 +197,33 @@ def _runs(
     runs = 0
     for optional, flag in ((False, False), (True, True), (True, False)):
         for real in reals:
-            tried = ((size, rank) for size, rank in itertools.product(_SIZES, _RANKS))
+            tried = itertools.product(((_SIZES[0], True), *((size, False) for size in _SIZES)), _RANKS)
             is_open = True
-            for size, rank in tried:
+            for (size, is_small), rank in tried:
                 if time.monotonic() > end or (runs := runs + 1) > _MOST_RUNS:
                     return
                 if not is_open and rank != _RANKS[0]:
                     continue
-                for each in facts.values():  # extents belong to a size
-                    for fact in [name for name in each if name.startswith("dim") or name == "value"]:
-                        del each[fact]
-                guesses = _Guesses(facts, size, rank, real, optional, flag)
+                for each in facts.values():
+                    _forget_extents(each)
+                guesses = _Guesses(facts, size, rank, real, optional, flag, is_small)
                 if found := _corrected(path, owner, function, loader, guesses):
                     yield found
+                    for more in (each for each in _LARGER if each > size):
+                        for each in facts.values():
+                            _forget_extents(each)
+                        guesses = _Guesses(facts, more, rank, real, optional, flag)
+                        if found := _corrected(path, owner, function, loader, guesses):
+                            yield {**found, "larger": True}
+                            break
                     break
                 is_open = guesses.is_open
+
+
+def _forget_extents(facts: dict[str, Any]) -> None:
+    """Remove corrections that belong to a size."""
+    for name in [name for name in facts if name.startswith("dim") or name == "value"]:
+        del facts[name]
 
 
 def _corrected(

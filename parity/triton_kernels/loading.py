@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import importlib
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -190,7 +189,7 @@ class Loader:
             if self._imported and name.partition(".")[0] == "torch":
                 return self._imported(name if wanted else "torch")
             try:
-                return importlib.import_module(name) if wanted else __import__(name)
+                return __import__(name, fromlist=wanted or ())  # which imports submodules among them
             except Exception:
                 if self._strict:
                     raise

@@ -29,11 +29,16 @@ def kernel(x, out, index, n, scale, stride, BLOCK: tl.constexpr, FLAG: tl.conste
 
 def first(folder, host, decorators="", **more):
     """Return the first launch of the kernel by the host code."""
+    return next(iter(made(folder, host, decorators, **more)), None)
+
+
+def made(folder, host, decorators="", **more):
+    """Return the first two launches of the kernel by the host code."""
     path = folder / "ops.py"
     path.write_text(KERNEL.format(decorators=decorators) + host)
     kernel = {"file": str(path), "function": "kernel", "pointers": ["x", "out", "index"], "indices": ["index"], **more}
     found = launches(kernel, [path], ["float32"], Loader([folder], importer("cuda")))
-    return next(itertools.islice(found, 1), None)
+    return [*itertools.islice(found, 2)]
 
 
 def values(launch):
@@ -115,3 +120,25 @@ def test_positions_and_masks_have_their_numbers(tmp_path):
     index = next(each for each in launch["arguments"] if each["name"] == "index")
     assert (index["least"], index["most"], index["rises"]) == (0, index["elements"] - 1, True)
     assert tensors(launch)["out"][0] == "*u8"
+
+
+def test_kernel_of_same_name_in_another_file_is_not_launched(tmp_path):
+    (tmp_path / "other.py").write_text(KERNEL.format(decorators=""))
+    host = (
+        "from other import kernel as theirs\n\ndef run(x, index):\n    theirs[(1,)](x, x, index, 1, 1.0, 1, BLOCK=16)\n"
+    )
+    assert first(tmp_path, f"{host}    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=32)\n")["constants"]["BLOCK"] == 32
+
+
+def test_second_launch_has_larger_tensors(tmp_path):
+    """A kernel without masks may be wrong for tensors that are smaller than a block."""
+    host = "def run(x, index):\n    kernel[(1,)](x, x, index, x.numel(), 0.0, 1, BLOCK=16)\n"
+    small, large = made(tmp_path, host)
+    assert large["larger"] and tensors(large)["x"][1] == 128 * 128 > tensors(small)["x"][1]
+    assert values(small)["scale"] == "0.5"  # not zero
+
+
+def test_outer_dims_are_small_unless_host_code_needs_others(tmp_path):
+    host = "def run(x, index):\n    a, b, c, d = x.shape\n    {}kernel[(a,)](x, x, index, 1, 1.0, 1, BLOCK=16)\n"
+    assert first(tmp_path, host.format(""))["grid"] == (2,)
+    assert first(tmp_path, host.format("if a >= 16:\n        "))["grid"] == (16,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 
 from parity.triton_kernels.loading import Loader, Placeholder, functions
 
@@ -24,6 +25,9 @@ if missing_package.version < 3:
     def conditional(x):
         return x
 """
+PARTS = """from xml.etree import ElementTree as part
+tree = part.Element
+"""
 HELPERS = """import nothing_like_this
 BASE = 21
 def jit(function):
@@ -39,6 +43,7 @@ def loaded(folder, name):
     (package / "__init__.py").write_text("raise SystemExit('the package itself is not needed')\n")
     (package / "main.py").write_text(MAIN)
     (package / "helpers.py").write_text(HELPERS)
+    (package / "parts.py").write_text(PARTS)
     loader = Loader([])
     return loader.function(package / "main.py", name), loader
 
@@ -68,3 +73,10 @@ def test_function_below_condition_that_cannot_be_computed_is_defined(tmp_path):
 def test_functions_lists_decorated_functions_below_conditions(tmp_path):
     _, loader = loaded(tmp_path, "kernel")
     assert [each.name for each in functions(loader.files[0])] == ["kernel", "conditional"]
+
+
+def test_import_of_submodule_from_installed_package(tmp_path, monkeypatch):
+    _, loader = loaded(tmp_path, "kernel")
+    for name in ("xml.etree.ElementTree", "xml.etree"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert loader.function(tmp_path / "package/parts.py", "tree")("name").tag == "name"

@@ -99,3 +99,10 @@ def test_error_of_triton_names_function_and_line(tmp_path, monkeypatch, capsys):
 def main_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.chdir(folder)
     return main(["build", "--target", "gfx942", "-j", "1"])
+
+
+def test_ptx_in_kernel_is_refused_on_amd(tmp_path, monkeypatch, capsys):
+    """Triton ignores the error of LLVM and returns a kernel without this value."""
+    assembly = 'tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f,f", [values], tl.float32, True, 1)'
+    assert main_in(project(tmp_path, SOFTMAX.replace("tl.exp(values - tl.max(values, axis=0))", assembly)), monkeypatch)
+    assert "LLVM: could not allocate output register for constraint 'f'" in capsys.readouterr().err
