@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from parity.application.columns import select_columns
 from parity.application.run import Run, Settings
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
+from parity.emulator.faults import LDS
 from parity.engine.calls import Progress
 from parity.engine.case_records import CaseRecord
 from parity.engine.sensitivity import NEITHER_SIDE
@@ -28,6 +29,9 @@ from parity.suite.settings import Project
 
 _TRY_AFTER = 30
 """Seconds after which new declarations are tried."""
+_FEW = 2
+"""Cases to draw of each op at first."""
+_TOO_SLOW = "the time limit (--limit) ended before any of its cases"
 
 
 @dataclass
@@ -80,7 +84,7 @@ class CaseFiles:
             failed, again = self._failed(untried, shown), dict[str, tuple[_CaseFile, Skeleton]]()
             for name, reason in failed.items():
                 file, op = untried[name]
-                if (better := op.again(reason)) is None:
+                if reason == _TOO_SLOW or (better := op.again(reason)) is None:
                     self.asked[name] = reason
                 else:
                     file.ops[file.ops.index(op)] = better
@@ -95,10 +99,18 @@ class CaseFiles:
             write_file(path, case_file(file.source, file.ops, self.asked, file.before))
 
     def _failed(self, untried: Mapping[str, tuple[_CaseFile, Skeleton]], shown: bool) -> dict[str, str]:
-        """Execute the cases of a usual run. Return why ops fail on CUDA's side, or do not write anything, by name.
+        """Execute a few cases of every op, then the cases of a usual run. Return why ops are misdeclared, by name.
 
-        Ops whose cases are not finished within the time limit count as declared.
+        Ops whose cases are not finished within the time limit count as declared if a case succeeded on each side.
         """
+        failed = self._tried(untried, Settings(examples=_FEW), shown)
+        rest = {name: one for name, one in untried.items() if name not in failed}
+        return failed | (self._tried(rest, Settings(), shown) if rest else {})
+
+    def _tried(
+        self, untried: Mapping[str, tuple[_CaseFile, Skeleton]], settings: Settings, shown: bool
+    ) -> dict[str, str]:
+        """Execute cases until the time limit. Return why ops are misdeclared, by name."""
         project = self.project
         try:
             suite = load_suite(project.kernels, project.cases, sides=project.sides)
@@ -108,7 +120,7 @@ class CaseFiles:
         entries = tuple(entry for entry in suite.entries if entry.op.name in untried)
         rejected = "parity rejects the file that declares it: " + "; ".join(suite.problems)
         failed = dict.fromkeys(untried.keys() - suite.ops.keys(), rejected)
-        run = Run(replace(suite, known=None), Selection(entries), chosen, Settings())
+        run = Run(replace(suite, known=None), Selection(entries), chosen, settings)
         end = math.inf
 
         def check_time(record: CaseRecord) -> None:
@@ -124,7 +136,10 @@ class CaseFiles:
         if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _OutOfTime):
             raise results.stopped
         reasons = ((record.op, _misdeclared(record, untried[record.op][1].doubt)) for record in results.records)
-        return failed | {name: reason for name, reason in reasons if reason}
+        failed |= {name: reason for name, reason in reasons if reason}
+        if settings.examples == _FEW and isinstance(results.stopped, _OutOfTime):
+            failed |= dict.fromkeys(untried.keys() - {record.op for record in results.records} - {*failed}, _TOO_SLOW)
+        return failed
 
     @property
     def incomplete(self) -> list[str]:
@@ -151,7 +166,7 @@ def _misdeclared(record: CaseRecord, doubt: str) -> str:
     """Return why a failure shows nothing of the port, or an empty string. With ``doubt``, the sides may differ."""
     if not record.verdict.failed:
         return ""
-    if record.where.side == "cuda" and record.verdict.kind.startswith(RACES):
+    if record.where.side == "cuda" and record.verdict.kind.startswith(RACES) and f"of {LDS}:" in record.verdict.detail:
         return f"{in_one_line(record.verdict.detail)}; in {record.case}"
     detail = record.verdict.detail.strip().splitlines()
     place = f"in {record.case}: {detail[0] if detail else record.verdict.kind}"

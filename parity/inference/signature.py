@@ -63,9 +63,10 @@ _VARIABLES = ("T", "S", "R")
 class Parameter:
     """A parameter of a kernel. For C linkage without PTX, ``dtype`` is empty and ``is_written`` is None.
 
-    ``is_input`` is None without PTX. ``lanes`` is the number of elements per access, ``is_vector`` is True for vector
-    types, ``is_empty`` for a structure without fields, and ``is_typed`` if the sources state the type. ``key`` is the
-    position, and the byte offset for a field of the structure ``inside``.
+    ``is_input`` is None without PTX. ``lanes`` is the number of elements per access, and 2 for a structure of other
+    elements. ``is_vector`` is True for vector types and such structures, ``is_empty`` for a structure without fields,
+    and ``is_typed`` if the sources state the type. ``key`` is the position, and the byte offset for a field of the
+    structure ``inside``.
     """
 
     name: str
@@ -137,6 +138,8 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
             if not dtype and structures and "*" in each.c_type:  # a structure with a single type is a tensor of it
                 dtype, _ = _dtype(structures.element(_bare(each.c_type)))
             bare = _bare(each.c_type)
+            if "*" in each.c_type and not dtype and bare not in ("", "void", "char", *_C_TYPES):
+                lanes = 2
             is_empty = each.size == 1 and bare not in ("", "bool", "char", *_C_TYPES) and not is_pointer
             is_empty &= not (structures and structures.fields(bare, 1))
             parameter = Parameter(

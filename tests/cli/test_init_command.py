@@ -214,8 +214,17 @@ def test_init_time_limit_ends_trial_of_declarations(parity, tmp_path, sources, m
     sources(wild=WILD)
     clock = itertools.count(step=1000)
     monkeypatch.setattr(case_files, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    made = parity("init", "--kernels", "src")  # the cases fail, but the first one comes too late
+    made = parity("init", "--kernels", "src")  # later cases fail, but the first one comes too late
     assert made.code == 0 and "wild_op = Op(" in (tmp_path / "cases" / "wild.py").read_text(), made.err
+
+
+def test_init_time_limit_before_any_case_of_op_asks(parity, tmp_path, sources, monkeypatch, with_nvcc):
+    sources(two=ADD.format("first") + ADD.format("second"))
+    clock = itertools.count(step=1000)
+    monkeypatch.setattr(case_files, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    made = parity("init", "--kernels", "src")
+    assert made.code == 0 and made.err.count("two.") == 1, made.err
+    assert "# To be completed: the time limit (--limit) ended before any" in (tmp_path / "cases" / "two.py").read_text()
 
 
 def test_init_interrupted_in_trial_of_declarations_ends(parity, tmp_path, sources, monkeypatch, with_nvcc):
@@ -333,3 +342,17 @@ def test_init_kernel_with_race_is_a_finding(parity, tmp_path, sources, with_nvcc
     made = parity("init", "--kernels", "src")
     assert made.code == init.NOTHING_DECLARED and f"{name}.{name}: data race in" in made.err, made.out + made.err
     assert f"{name}.cu:{line}" in made.err and f"# {name}_op = Op(" in (tmp_path / "cases" / f"{name}.py").read_text()
+
+
+SETTINGS = """struct Settings { long size; float scale; int shift; };
+__global__ void scaled(const Settings* settings, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = i * settings->scale + settings->shift + (settings->size > 3);
+}
+"""
+
+
+def test_init_pointer_to_structure_is_aligned(parity, tmp_path, sources, with_nvcc):
+    sources(settings=SETTINGS)
+    assert parity("init", "--kernels", "src").code == 0
+    assert 'strides="aligned"' in (tmp_path / "cases" / "settings.py").read_text()
