@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.cli import main as parity
-from parity.compilers import disassembler
+from parity.compilers import binary_listing
 from parity.engine.case_records import Column
 from parity.engine.known_issues import load_known_issues
 from parity.errors import ParityError
@@ -361,7 +361,7 @@ class Fuzz:
             if kind == "recording":
                 read_recording(path)
             elif kind == "code object":
-                disassembler.disassembled_listing(path)
+                binary_listing.disassembled_listing(path)
             elif kind == "record":
                 return parity(["run", "mine.nothing", "--runner", f"recorded={path}"])
             else:

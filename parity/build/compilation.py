@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.build.cache_entries import write_record
-from parity.compilers import assembler, cuda_toolkit, disassembler, nvcc
+from parity.compilers import assembler, binary_listing, cuda_toolkit, nvcc
 from parity.compilers.clang import Clang
 from parity.compilers.compile_options import named_files
 from parity.compilers.dependencies import headers_outside
@@ -147,7 +147,7 @@ def disassemble(source: Source, path: Path, folder: Path) -> None:
     # Compiled code objects, whose listings need no disassembler, have a different suffix.
     listing, copy = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.co"
     copy.write_bytes(path.read_bytes())
-    listing.write_text(disassembler.disassembled_listing(copy, path.name))
+    listing.write_text(binary_listing.disassembled_listing(copy, path.name))
     write_record(parse(listing.read_text(), source.module), listing, copy, sources=[source.name(path)])
 
 

@@ -1,4 +1,4 @@
-"""Disassembles code objects that were built elsewhere into listings for the emulator, with LLVM's tools.
+"""Finds LLVM's disassembler and runs it on code objects that were built elsewhere.
 
 The disassembler's output is assembled again. An instruction whose bytes differ counts as unreadable: an LLVM older than
 the compiler silently drops bits that it has no name for, such as register halves on RDNA 3.
@@ -6,29 +6,19 @@ the compiler silently drops bits that it has no name for, such as register halve
 
 from __future__ import annotations
 
-import bisect
 import functools
-import io
-import itertools
 import os
 import re
 import shutil
 import struct
 import subprocess
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from parity.compilers.elf import FUNCTION, OBJECT, Symbol, metadata, symbols
-from parity.compilers.jumps import REACH, jump
-from parity.compilers.targets import Target, target
-from parity.errors import MissingTool, ParityError, UsageError
-from parity.platform.files import read_rows
-from parity.platform.serialization import json_text
+from parity.compilers.targets import Target
+from parity.errors import MissingTool, UsageError
 
-_BUNDLES = (b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
-_AMDGPU = 224  # EM_AMDGPU
 _LINE = re.compile(r"\t(?P<text>.+?)\s*// (?P<address>[0-9A-F]+):(?P<words>(?: [0-9A-F]{8})+)", re.ASCII)
 _LITERAL = re.compile(r"\blit(?:64)?\(([^()]*)\)")
 """Matches a literal as LLVM 22 prints it where an inline constant has the same value."""
@@ -36,32 +26,10 @@ _PLACE = re.compile(r"; (?:\./)?(?P<file>\S+):(?P<line>\d+)$")
 _NO_OFFSET = re.compile(r"^(s_(?:buffer_)?load.*, )null$")  # output of LLVM 15
 _ENCODING = re.compile(r"encoding: \[([^\]]*)\]")
 _REFUSED = re.compile(r"^<stdin>:(\d+):\d+: error:", re.MULTILINE)
-_TARGET = re.compile(r".*--(\w+)")
-_BRANCHES = ("s_branch ", "s_cbranch_")
+BRANCHES = ("s_branch ", "s_cbranch_")
 _VERSION = re.compile(r"LLVM version (\d+)")
-# Instructions that add the halves of a distance to the instruction counter: s_add_co_* since generation 12.
-_LOW, _HIGH = ("s_add_u32", "s_add_co_u32"), ("s_addc_u32", "s_add_co_ci_u32")
-_DATA = (".rodata", ".data", ".bss", ".got")
 _CLOSE = 1 << 16
 """Bytes between functions that are disassembled together."""
-_ABSOLUTE, _RELATIVE = 3, 13  # R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64
-
-
-@dataclass(frozen=True)
-class _Field:
-    """A directive of the kernel descriptor: the format of its word (struct), the lowest bit, and the number of bits.
-
-    Source: LLVM, "User Guide for AMDGPU Backend".
-    """
-
-    directive: str
-    offset: int
-    format: str
-    bit: int
-    bits: int
-
-
-_FIELDS = read_rows(Path(__file__).with_name("kernel_descriptor.csv"), _Field)
 
 
 @dataclass(frozen=True)
@@ -85,7 +53,7 @@ class Disassembler:
 
 
 @dataclass(frozen=True, slots=True)
-class _DisassembledLine:
+class DisassembledLine:
     """An instruction at an address: its text, its bytes, and its source location."""
 
     address: int
@@ -126,112 +94,9 @@ def _installed(rocm: str, path: str) -> Disassembler | None:
     return max(found, key=lambda one: one.version, default=None)
 
 
-def disassembled_listing(path: Path, name: str = "", kernels: Collection[str] | None = None) -> str:
-    """Return the listing of a code object. Errors call the file ``name``.
-
-    ``kernels`` selects kernels; the default is all. Functions that kernels may call, and data, are always complete, so
-    that variables have the same places in the listings of different kernels.
-
-    Raises:
-        UsageError: the file is damaged, or is not a code object for a target that parity supports.
-        MissingTool: no disassembler is installed.
-    """
-    name = name or path.name
-    from elftools.elf.elffile import ELFFile  # slow to import, and most commands do not need it
-
-    content = path.read_bytes()
-    if content.startswith(_BUNDLES):
-        raise UsageError(
-            f"{name} is a bundle for several targets (a fat binary), not a code object; take it apart: "
-            f"clang-offload-bundler --unbundle --type=o --targets=hipv4-amdgcn-amd-amdhsa--gfx1100 --input={name} "
-            "--output=FILE, or compile with --no-gpu-bundle-output"
-        )
-    if not content.startswith(b"\x7fELF"):
-        raise UsageError(f"{name} is not a code object: it does not begin like an ELF file, but with {content[:8]!r}")
-    tools = find_disassembler()
-    try:
-        elf = ELFFile(io.BytesIO(content))
-        if (end := elf["e_shoff"] + elf["e_shnum"] * elf["e_shentsize"]) > len(content):
-            raise UsageError(f"{name} is cut off: it has {len(content)} bytes of {end} or more")
-        if elf.header["e_machine"] not in (_AMDGPU, "EM_AMDGPU"):
-            raise UsageError(f"{name} is not a code object for AMD GPUs, but for {elf.header['e_machine']}")
-        return "\n".join(_listing(elf, path, name, tools, kernels))
-    except ParityError:
-        raise
-    except Exception as error:  # pyelftools raises many types of errors for damaged files
-        raise UsageError(f"{name} is damaged: {error or type(error).__name__}") from error
-
-
-def _listing(
-    elf: Any, path: Path, name: str, tools: Disassembler, kernels: Collection[str] | None = None
-) -> Iterator[str]:
-    document, where = _metadata(elf, name, kernels)
-    known = {s.name: s for s in symbols(elf, ".dynsym", ".symtab")}
-    functions = {n: s for n, s in known.items() if s.kind == FUNCTION and (s.size or f"{n}.kd" in known)}
-    names = {s.address: n for n, s in functions.items()}
-    chosen = [
-        (n, range(s.address, _end(s, functions.values(), elf)))
-        for n, s in functions.items()
-        if names[s.address] == n and (kernels is None or n in kernels or f"{n}.kd" not in known)
-    ]
-    lines = _disassembled(path, name, where, tools, [place for _, place in chosen])
-    addresses = [line.address for line in lines]
-    pointers = dict(_pointers(elf, name))
-    referred = _referred(lines, names, elf) | {to: names.get(to, f".Ldata_{to:x}") for to in pointers.values()}
-    variables = {s.address: s for s in known.values() if _is_variable(s, known)}
-    referred |= {at: s.name for at, s in variables.items()}
-    yield f'\t.amdgcn_target "amdgcn-amd-amdhsa--{where}"'
-    for i, (symbol, place) in enumerate(chosen):
-        body = lines[bisect.bisect_left(addresses, place.start) : bisect.bisect_left(addresses, place.stop)]
-        if not body:
-            raise UsageError(f"{name}: {tools} finds no instructions in {symbol}")
-        yield from ("\t.text", f"\t.type\t{symbol},@function", f"{symbol}:", *_code(body, referred))
-        if descriptor := known.get(f"{symbol}.kd"):
-            yield '\t.section\t.rodata,"a"'
-            yield f"\t.amdhsa_kernel {symbol}"
-            yield from _descriptor(_bytes_at(elf, descriptor.address, 64), where)
-            yield from ("\t.end_amdhsa_kernel", "\t.text")
-        yield f".Lfunc_end{i}:"
-    sizes = {s.name: s.size for s in variables.values()}
-    descriptors = [s.address for s in known.values() if s.name.endswith(".kd")]
-    yield from _data(
-        elf,
-        {address: n for address, n in referred.items() if address not in names},
-        sizes,
-        {at: referred[to] for at, to in pointers.items()},
-        descriptors,
-    )
-    yield from ("\t.text", "\t.amdgpu_metadata", document, "\t.end_amdgpu_metadata", "")
-
-
-def _metadata(elf: Any, name: str, kernels: Collection[str] | None) -> tuple[str, Target]:
-    """Return the metadata as JSON, which is YAML, and the target. Features are not a part of the target's name."""
-    document = metadata(elf)
-    found = _TARGET.match(str(document.get("amdhsa.target")))
-    if not found:
-        raise UsageError(
-            f"{name} has no metadata that names its target: it is damaged, or older than code object version 4; "
-            "compile again (-mcode-object-version=5)"
-        )
-    document["amdhsa.target"] = f"amdgcn-amd-amdhsa--{found[1]}"
-    if kernels is not None:
-        document["amdhsa.kernels"] = [each for each in document["amdhsa.kernels"] if each[".name"] in kernels]
-    return json_text(document).decode(), target(found[1])
-
-
-def _end(function: Symbol, functions: Iterable[Symbol], elf: Any) -> int:
-    """Return the end of a function. Hand-written assembly has no size; it ends at the next function or section."""
-    start = function.address
-    if function.size:
-        return start + function.size
-    later = [each.address for each in functions if each.address > start]
-    sections: list[tuple[int, int]] = [(s["sh_addr"], s["sh_addr"] + s["sh_size"]) for s in elf.iter_sections()]
-    return min([*later, *(end for begin, end in sections if begin <= start < end)])
-
-
-def _disassembled(
+def disassemble(
     path: Path, name: str, where: Target, tools: Disassembler, places: Collection[range]
-) -> list[_DisassembledLine]:
+) -> list[DisassembledLine]:
     """Return the instructions at these addresses."""
     output = ""
     for part in _joined(places):
@@ -244,9 +109,9 @@ def _disassembled(
     for text in output.splitlines():
         if match := _LINE.match(text):
             code = b"".join(int(word, 16).to_bytes(4, "little") for word in match["words"].split())
-            if (text := match["text"]).startswith(_BRANCHES):  # hand-written assembly has names of labels
+            if (text := match["text"]).startswith(BRANCHES):  # hand-written assembly has names of labels
                 text = f"{text.partition(' ')[0]} {int.from_bytes(code[:2], 'little')}"
-            lines.append(_DisassembledLine(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", text), code, place))
+            lines.append(DisassembledLine(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", text), code, place))
         elif match := _PLACE.match(text):
             file = os.path.normpath(match["file"])  # LLVM 14 says ./file
             place = f"\t.loc\t1 {match['line']} 0 ; {file}:{match['line']}:0"
@@ -263,7 +128,7 @@ def _joined(places: Iterable[range]) -> list[range]:
     return found
 
 
-def _read_back(lines: list[_DisassembledLine], where: Target, tools: Disassembler) -> list[_DisassembledLine]:
+def _read_back(lines: list[DisassembledLine], where: Target, tools: Disassembler) -> list[DisassembledLine]:
     """Replace instructions that do not assemble to the same bytes by an instruction that does not exist."""
     distinct = list(
         dict.fromkeys(line.text for line in lines if not line.text.startswith("."))
@@ -280,12 +145,12 @@ def _read_back(lines: list[_DisassembledLine], where: Target, tools: Disassemble
     return [
         replace(line, text=_LITERAL.sub(r"\1", line.text))
         if _same(known.get(line.text), line)
-        else _DisassembledLine(line.address, f"{unknown} 0x{line.code.hex()}", line.code, line.place)
+        else DisassembledLine(line.address, f"{unknown} 0x{line.code.hex()}", line.code, line.place)
         for line in lines
     ]
 
 
-def _same(code: bytes | None, line: _DisassembledLine) -> bool:
+def _same(code: bytes | None, line: DisassembledLine) -> bool:
     """Return True if assembled bytes are the bytes of a line, or mean the same."""
     if code is None:
         return False
@@ -300,168 +165,3 @@ def _same(code: bytes | None, line: _DisassembledLine) -> bool:
     # v_cmpx always writes EXEC. Assemblers fill its unused result field differently.
     start = 1 if line.text.startswith("v_cmpx") and len(line.code) >= 8 else 0
     return code[start:] == line.code[start:]
-
-
-def _referred(lines: Iterable[_DisassembledLine], functions: Mapping[int, str], elf: Any) -> dict[int, str]:
-    """Return the name of each address that the code computes."""
-    sections = [s for s in elf.iter_sections() if s.name.startswith(_DATA)]
-    inside = [range(s["sh_addr"], s["sh_addr"] + s["sh_size"]) for s in sections]
-    found: dict[int, str] = {}
-    for address in _addresses(list(lines)).values():
-        if address[1] in functions:
-            found[address[1]] = functions[address[1]]
-        elif any(address[1] in place for place in inside):
-            found[address[1]] = f".Ldata_{address[1]:x}"
-    return found
-
-
-def _addresses(lines: list[_DisassembledLine]) -> dict[int, tuple[str, int]]:
-    """Return the instructions that add half of a distance to the instruction counter, by address.
-
-    Each has the half (``lo`` or ``hi``) and the resulting address.
-    """
-    found: dict[int, tuple[str, int]] = {}
-    for i, line in enumerate(lines):
-        if not line.text.startswith("s_getpc_b64 s["):
-            continue
-        low, high = re.findall(r"\d+", line.text.partition("[")[2])
-        halves: dict[str, tuple[int, int]] = {}
-        for near in lines[i + 1 : i + 9]:
-            mnemonic, _, rest = near.text.partition(" ")
-            parts = rest.split(", ")
-            for half, register, mnemonics in (("lo", low, _LOW), ("hi", high, _HIGH)):
-                if mnemonic in mnemonics and parts[:2] == [f"s{register}"] * 2 and re.match(r"-?\d", parts[2]):
-                    halves.setdefault(half, (near.address, int(parts[2], 0) % (1 << 32)))
-        if len(halves) == 2:
-            distance = halves["lo"][1] | halves["hi"][1] << 32
-            to = (line.address + len(line.code) + distance) % (1 << 64)
-            found |= {at: (half, to) for half, (at, _) in halves.items()}
-    return found
-
-
-# Tensile clears accumulators by reading LDS far beyond its end, which gives 0 on a GPU.
-_OUTSIDE = re.compile(r"v_mov_b32_e32 (?P<to>v\d+), 0xf00000")
-_CLEARING = re.compile(r"ds_read_b32 (?P<to>(?P<kind>[av])\d+), (?P<at>v\d+)")
-
-
-def _code(body: list[_DisassembledLine], names: Mapping[int, str]) -> Iterator[str]:
-    addresses = _addresses(body)
-    branches = {line.address: _branched(line) for line in body if line.text.startswith(_BRANCHES)}
-    jumps = {at: to for at, to in _jumps(body) if body[0].address <= to <= body[-1].address}
-    labels = {*branches.values(), *jumps.values()}
-    place, outside = "", ""
-    for line in body:
-        if line.address in labels:
-            yield f".Lbb_{line.address:x}:"
-        if line.place != place:
-            place = line.place
-            yield place
-        mnemonic, _, operands = line.text.partition(" ")
-        if line.address in branches:
-            operands = f".Lbb_{branches[line.address]:x}"
-        elif line.address in jumps:
-            mnemonic, operands = "s_branch", f".Lbb_{jumps[line.address]:x}"
-        elif line.address in addresses and (to := addresses[line.address][1]) not in labels:
-            half = addresses[line.address][0]
-            # Relative to the end of s_getpc, the literal of the low half begins at 4 bytes, of the high half at 12.
-            symbol = f"{names[to]}@rel32@{half}+{4 if half == 'lo' else 12}" if to in names else f".text+{to:#x}"
-            operands = f"{operands.rpartition(',')[0]}, {symbol}"
-        elif outside and (match := _CLEARING.fullmatch(line.text)) and match["at"] == outside:
-            yield f"\t{'v_accvgpr_write_b32' if match['kind'] == 'a' else 'v_mov_b32_e32'} {match['to']}, 0"
-            continue
-        outside = match["to"] if (match := _OUTSIDE.fullmatch(line.text)) else ""
-        yield f"\t{mnemonic} {operands}".rstrip()
-
-
-def _jumps(body: list[_DisassembledLine]) -> Iterator[tuple[int, int]]:
-    """Yield the addresses of long branches and of their targets."""
-    for i, line in enumerate(body):
-        if line.text.startswith("s_getpc_b64 s["):
-            near = [(each.address, len(each.code), each.text) for each in body[i : i + REACH]]
-            if found := jump(near):
-                yield found
-
-
-def _branched(line: _DisassembledLine) -> int:
-    """Return the target address of a branch. The instruction contains it in words from the next instruction."""
-    (words,) = struct.unpack_from("<h", line.code)
-    return line.address + 4 + 4 * int(words)
-
-
-def _descriptor(data: bytes, where: Target) -> Iterator[str]:
-    scratch = "enable_private_segment" if where.architected_scratch else "system_sgpr_private_segment_wavefront_offset"
-    for field in _FIELDS:
-        (word,) = struct.unpack_from(f"<{field.format}", data, field.offset)
-        yield f"\t\t.amdhsa_{field.directive or scratch} {word >> field.bit & (1 << field.bits) - 1}"
-
-
-def _bytes_at(elf: Any, address: int, size: int) -> bytes:
-    for section in elf.iter_sections():
-        if section["sh_addr"] and 0 <= (at := address - section["sh_addr"]) <= section["sh_size"] - size:
-            return bytes(section.data()[at : at + size])
-    raise ValueError(f"nothing is at the address {address:#x} of a kernel's descriptor")
-
-
-def _is_variable(symbol: Symbol, symbols: Mapping[str, Symbol]) -> bool:
-    """Return True for a variable of the source, which is not the descriptor of a kernel."""
-    kernel = symbol.name.removesuffix(".kd")
-    descriptor = kernel != symbol.name and kernel in symbols
-    return symbol.kind == OBJECT and bool(symbol.size) and not descriptor
-
-
-def _pointers(elf: Any, name: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of addresses in data, and the addresses there."""
-    for section in elf.iter_sections():
-        if section["sh_type"] == "SHT_REL" and section["sh_size"]:
-            raise UsageError(f"{name} has relocations without addends, which parity cannot place")
-        if section["sh_type"] != "SHT_RELA":
-            continue
-        table = elf.get_section(section["sh_link"])
-        for relocation in section.iter_relocations():
-            kind, to = relocation["r_info_type"], relocation["r_addend"]
-            if kind == _ABSOLUTE:
-                to += table.get_symbol(relocation["r_info_sym"])["st_value"]
-            elif kind != _RELATIVE:
-                raise UsageError(f"{name} has a relocation of type {kind}, which parity cannot place")
-            if to:
-                yield relocation["r_offset"], to
-
-
-def _data(
-    elf: Any,
-    names: Mapping[int, str],
-    sizes: Mapping[str, int],
-    pointers: Mapping[int, str],
-    descriptors: Collection[int],
-) -> Iterator[str]:
-    """Yield the data sections, with a label at each address that the code refers to.
-
-    ``sizes`` has the size of each variable, ``pointers`` the symbol at each place that holds an address. A section that
-    contains only ``descriptors`` of kernels is left out.
-    """
-    for section in elf.iter_sections():
-        start, end = section["sh_addr"], section["sh_addr"] + section["sh_size"]
-        places = sorted(a for a in names if start <= a < end)
-        if not section.name.startswith(_DATA) or start == end:
-            continue
-        if not places and (end - start) // 64 == sum(start <= at < end for at in descriptors):
-            continue
-        yield f"\t.section\t{section.name if section.name != '.got' else '.data.rel.ro'}"
-        yield f"\t.p2align\t{(section['sh_addralign'] or 1).bit_length() - 1}"
-        yield f".Lsection_{start:x}:"
-        content = b"" if section["sh_type"] == "SHT_NOBITS" else section.data()
-        inside = {at: symbol for at, symbol in pointers.items() if start <= at < end}
-        cuts = sorted({start, *places, *inside, *(at + 8 for at in inside), end})
-        for begin, stop in itertools.pairwise(cuts):
-            if begin in names:
-                yield f"{names[begin]}:"
-                if names[begin] in sizes:
-                    yield f"\t.size\t{names[begin]}, {sizes[names[begin]]}"
-            if begin in inside:
-                yield f"\t.quad\t{inside[begin]}"
-                continue
-            if not content:
-                yield f"\t.zero\t{stop - begin}"
-            for at in range(begin, stop if content else begin, 32):
-                part = content[at - start : min(at + 32, stop) - start]
-                yield f'\t.ascii\t"{"".join(f"{chr(92)}x{byte:02x}" for byte in part)}"'

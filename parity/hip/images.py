@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from parity.build.cache_entries import read_listing
-from parity.compilers.disassembler import disassembled_listing
+from parity.compilers.binary_listing import disassembled_listing
 from parity.errors import MissingTool, UsageError
 from parity.model.code_object import CodeObject, parse
 from parity.platform.cache import default_root
