@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from parity.platform.subprocesses import run
 
 TARGET = "gfx90a"
 
@@ -72,17 +72,16 @@ def _run(row: Mapping[str, str], folder: Path, seconds: float) -> str:
     options = shlex.split(row["options"])
     options = options if "--target" in options else ["--target", TARGET, *options]
     command = [sys.executable, "-m", "parity", "exec", *options, "--", "./main", *row["arguments"].split()]
-    with (folder / "output.txt").open("w") as file:
-        process = subprocess.Popen(command, cwd=folder, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return "too slow"
-    output = (folder / "output.txt").read_text(errors="replace")
+    try:
+        ended = run(command, cwd=folder, seconds=seconds)
+    except subprocess.TimeoutExpired as error:
+        (folder / "output.txt").write_text(f"{error.output}{error.stderr}")
+        return "too slow"
+    output = ended.stdout + ended.stderr
+    (folder / "output.txt").write_text(output)
     found = next((line for line in output.splitlines() if line.startswith("parity: ")), "")
-    if process.returncode or found or re.search(r"\bfail", output, re.IGNORECASE):
-        return f"failed ({found.removeprefix('parity: ')[:120] or f'exit status {process.returncode}'})"
+    if ended.returncode or found or re.search(r"\bfail", output, re.IGNORECASE):
+        return f"failed ({found.removeprefix('parity: ')[:120] or f'exit status {ended.returncode}'})"
     return "passed" if re.search(r"\bpass", output, re.IGNORECASE) else "passed (prints no verdict)"
 
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
-import os
 import re
-import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from parity.platform.subprocesses import run
 
 _FOLDER = Path("/usr/libexec/rocm")
 _ENDED = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+)", re.MULTILINE)
@@ -64,7 +64,7 @@ def _run(tested: Tested, count: int, target: str, seconds: float) -> None:
     """Run the selected tests of a program. After a failure or a timeout, the rest runs in a new process."""
     program = _FOLDER / tested.package / tested.program
     parity = [sys.executable, "-m", "parity", "exec", "--target", target, "--check", "initialized", "--", str(program)]
-    listed = subprocess.run([*parity, *tested.options.split(), "--gtest_list_tests"], capture_output=True, text=True)
+    listed = run([*parity, *tested.options.split(), "--gtest_list_tests"])
     left = sorted(_names(listed.stdout), key=lambda name: hashlib.sha256(name.encode()).digest())[:count]
     while left:
         output, late = _output([*parity, f"--gtest_filter={':'.join(left)}"], seconds)
@@ -96,15 +96,12 @@ def _names(listing: str) -> list[str]:
 
 
 def _output(command: Sequence[str], seconds: float) -> tuple[str, bool]:
-    """Run a command; return its output, and whether a test took longer than the limit."""
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
-    )
+    """Run a command; return its output, and whether it took longer than the limit."""
     try:
-        return process.communicate(timeout=seconds)[0], False
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return process.communicate()[0], True
+        ended = run(command, seconds=seconds)
+    except subprocess.TimeoutExpired as error:
+        return f"{error.output}{error.stderr}", True
+    return ended.stdout + ended.stderr, False
 
 
 def _reason(output: str) -> str:

@@ -31,9 +31,17 @@ _interrupted = threading.Event()
 
 
 def run(
-    command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    seconds: float | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command with an empty standard input and capture its output. Does not check the exit status."""
+    """Run a command with an empty standard input and capture its output. Does not check the exit status.
+
+    Raises:
+        TimeoutExpired: the command took longer than ``seconds`` and was killed. The error has its output.
+    """
     words = [*map(str, command)]
     _watch("-", 0)  # starts the watcher
     # A file, not a pipe: clang writes to stderr a few bytes at a time, and dumps of functions are many megabytes.
@@ -45,6 +53,7 @@ def run(
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
+            errors="replace",
             cwd=cwd,
             env=env,
             process_group=0,  # nvcc starts further compilers
@@ -55,7 +64,12 @@ def run(
         try:
             if _interrupted.is_set():
                 _kill(process)
+            stdout, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            _kill(process)
             stdout, _ = process.communicate()
+            stderr.seek(0)
+            raise subprocess.TimeoutExpired(words, error.timeout, stdout, stderr.read()) from error
         except BaseException:
             _kill(process)
             raise

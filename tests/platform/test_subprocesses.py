@@ -6,6 +6,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from parity.platform import subprocesses
 
 
@@ -46,3 +48,17 @@ def test_sigkill_ends_what_a_child_process_started(tmp_path):
         parent.kill()
     while is_running(file.read_text().strip()):
         time.sleep(0.01)
+
+
+def test_run_with_a_limit_kills_what_the_command_started_and_keeps_its_output(tmp_path):
+    script = "sleep 600 & echo $!; echo late >&2; wait"
+    with pytest.raises(subprocess.TimeoutExpired) as error:
+        subprocesses.run(["sh", "-c", script], seconds=2)
+    assert error.value.stderr == "late\n"
+    while is_running(error.value.output.strip()):
+        time.sleep(0.01)
+
+
+def test_run_within_its_limit_returns_the_output():
+    ended = subprocesses.run(["echo", "on time"], seconds=600)
+    assert (ended.returncode, ended.stdout) == (0, "on time\n")
