@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parity.build.packed_listings import pack_listing
 from parity.compilers import targets
 from parity.compilers.clang_flags import host_library
 from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
@@ -54,25 +54,13 @@ def write_record(
     outside: Iterable[Path] = (),
 ) -> None:
     """Write the record of a code object next to its listing, which is compressed to a tenth."""
-    packed = _packed(listing)
-    packed.write_bytes(zlib.compress(code.listing.encode()))
-    listing.unlink()
+    packed = pack_listing(listing, code.listing)
     kernels = tuple(code.kernels.values())
     record = EntryRecord(
         *(code.target, code.digest, packed.name, binary.name, tuple(sources), hip, translation, kernels),
         _digests(outside),
     )
     (listing.parent / _RECORD).write_bytes(json_text(record))
-
-
-def read_listing(binary: Path) -> str:
-    """Read the listing of a binary in a cache entry; empty if another version of parity made the entry."""
-    packed = _packed(binary.with_suffix(".s"))
-    return zlib.decompress(packed.read_bytes()).decode() if packed.exists() else ""
-
-
-def _packed(listing: Path) -> Path:
-    return listing.with_name(f"{listing.name}.z")
 
 
 def read_record(entry: Path) -> EntryRecord:

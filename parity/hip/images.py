@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
-from parity.build.cache_entries import read_listing
+from parity.build.packed_listings import read_listing
 from parity.compilers.binary_listing import disassembled_listing
 from parity.errors import MissingTool, UsageError
 from parity.model.code_object import CodeObject, parse

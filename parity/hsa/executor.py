@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import time
-import traceback
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -77,6 +76,8 @@ class Executor:
             print(f"parity: {error}", file=sys.stderr, flush=True)
             return next(status for kind, status in _STATUS.items() if isinstance(error, kind)), 0, b""
         except Exception:  # a defect of parity must not look like a hang of the program
+            import traceback  # slow to import
+
             traceback.print_exc()
             return _ERROR, 0, b""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -49,6 +50,8 @@ def _serve(link: socket.socket, memory: SharedMemory) -> None:
     report = os.environ.get("PARITY_HSA_REPORT")
     checks = os.environ.get("PARITY_HSA_CHECK", "all")
     executor = Executor(memory, names, checks, Path(report) if report else None)
+    gc.freeze()  # server.c disables the collector; imported objects are kept anyway
+    gc.enable()
     while head := receive(link, _REQUEST.size):
         number, *values, size = _REQUEST.unpack(head)
         action = Action(number)

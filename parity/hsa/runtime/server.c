@@ -66,7 +66,7 @@ static int above(int file) { return fcntl(file, F_DUPFD_CLOEXEC, 16); }
 
 hsa_status_t server_start(void) {
     int ends[2], memory[2];
-    char program[] = "import sys; sys.path.insert(0, sys.argv[1]); from parity.hsa.server import main; main(3, 4, 5)";
+    char program[] = "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); from parity.hsa.server import main; main(3, 4, 5)";
     char *command[] = {HSA_PYTHON, "-P", "-c", program, HSA_ROOT, NULL};
     posix_spawn_file_actions_t files;
     pid_t child;
