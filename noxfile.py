@@ -172,7 +172,7 @@ def amd_runtime(session: nox.Session) -> None:
 def amd_libraries(session: nox.Session) -> None:
     """Run tests of AMD's libraries on emulated GPUs, in the root of rocm-root (programs, options of rocm_tests)."""
     tests = ("python", "-m", "benchmarks.rocm_tests", *session.posargs)
-    session.run("python3", "-m", "benchmarks.rocm_root", "--tests", *tests)
+    session.run("python3", "-m", "benchmarks.rocm_root", *tests)
 
 
 @nox.session

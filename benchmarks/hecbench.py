@@ -1,7 +1,7 @@
 """Builds and runs programs of HeCBench, a public collection of benchmarks, on emulated GPUs.
 
     git clone https://github.com/zjin-lcf/HeCBench && git -C HeCBench checkout f27000a5
-    python -m benchmarks.rocm_root --tests python -m benchmarks.hecbench HeCBench [NAME...] [--seconds N]
+    python -m benchmarks.rocm_root python -m benchmarks.hecbench HeCBench [NAME...] [--seconds N]
 
 ``hecbench.csv`` lists 40 programs, which were selected before any was tried. A program qualifies if it has a HIP and a
 CUDA version that need nothing but a compiler and rocPRIM, if it prints a verdict, and if it takes only numbers. The

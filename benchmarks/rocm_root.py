@@ -22,10 +22,8 @@ from pathlib import Path
 MIRROR = "http://deb.debian.org/debian"
 PACKAGES = (
     *("hipcc", "libamdhip64-dev", "librocprim-dev", "libhipcub-dev", "librocthrust-dev", "libhiprand-dev"),
-    *("python3-venv", "python3-dev", "g++", "ca-certificates"),
+    *("python3-venv", "python3-dev", "g++", "make", "ca-certificates"),
 )
-LIBRARY_TESTS = ("make", "librocrand1-tests", "libhiprand1-tests")
-"""AMD's tests of libraries, and what the programs of ``benchmarks.hecbench`` need."""
 APT = """\
 Acquire::Check-Valid-Until "false";
 Acquire::Check-Date "false";
@@ -115,7 +113,6 @@ def main() -> int:
     )
     parser.add_argument("--here", dest="root", action="store_const", const=HERE, help="use this system as the root")
     parser.add_argument("--check", choices=tuple(CHECKS), help="run only these checks (default: all)")
-    parser.add_argument("--tests", action="store_true", help="also install AMD's tests of its libraries, and make")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="command to run in the root (default: the checks)")
     arguments = parser.parse_args()
     if os.geteuid():
@@ -127,8 +124,6 @@ def main() -> int:
             make(arguments.root)
         if not (arguments.root / READY).exists():
             parser.error(f"the installation of {arguments.root} is incomplete; remove the folder and start again")
-        if arguments.tests:
-            install(arguments.root, LIBRARY_TESTS)
     except subprocess.CalledProcessError as error:
         return error.returncode
     checks = [CHECKS[arguments.check]] if arguments.check else CHECKS.values()

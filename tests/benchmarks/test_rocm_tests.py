@@ -28,6 +28,22 @@ def test_names_of_googletest_omit_comments_and_disabled_tests():
             ["[ RUN      ] s.b\n[  FAILED  ] s.b (1 ms)\n", "[       OK ] s.a (1 ms)\n"],
             {"s.a": "passed", "s.b": "failed"},
         ),
+        (
+            ["[ RUN      ] s.b\nparity: data race\n", "[       OK ] s.b (1 ms)\n", "[       OK ] s.a (1 ms)\n"],
+            {"s.a": "passed", "s.b": "finding"},
+        ),
+        (  # a test that ignores the failure of its kernel
+            [
+                "[ RUN      ] s.b\nparity: trap\n[       OK ] s.b (1 ms)\n[ RUN      ] s.a\n[  FAILED  ] s.a (1 ms)\n",
+                "[       OK ] s.b (1 ms)\n",
+                "[       OK ] s.a (1 ms)\n",
+            ],
+            {"s.a": "passed", "s.b": "finding"},
+        ),
+        (
+            ["[ RUN      ] s.b\nparity: trap\n", "[  FAILED  ] s.b (1 ms)\n", "[       OK ] s.a (1 ms)\n"],
+            {"s.a": "passed", "s.b": "failed"},
+        ),
         ([None, "[       OK ] s.a (1 ms)\n"], {"s.a": "passed", "s.b": "too slow"}),
     ],
 )
@@ -35,11 +51,11 @@ def test_rest_of_tests_runs_again_after_failure_or_timeout(monkeypatch, outputs,
     left = iter(outputs)
 
     def output(command, seconds):
+        if "--gtest_list_tests" in command:
+            return "s.\n  a\n  b\n", False
         text = next(left)
         return ("[ RUN      ] s.b\n", True) if text is None else (text, False)
 
-    listed = type("Listed", (), {"stdout": "s.\n  a\n  b\n"})
-    monkeypatch.setattr(rocm_tests.subprocess, "run", lambda *_, **__: listed)
     monkeypatch.setattr(rocm_tests, "_output", output)
     tested = rocm_tests.Tested("package", "program", "")
     rocm_tests._run(tested, 2, "gfx90a", 60)
@@ -56,3 +72,20 @@ def test_table_of_hecbench_has_40_programs_with_readable_edits():
     assert all(len(edit.split("|")) == 3 for edit in edits)
     text = hecbench.text(rows[:2], {"gru": "passed, 5 s", "linearprobing": "failed (x), 1 s"})
     assert text.startswith("1 passed, 1 failed, of 2 programs.")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "state"),
+    [
+        (["Forward Softmax Verifies on CPU and GPU\n"], "passed"),
+        (["Forward Softmax FAILED: 0.5\n"], "failed"),
+        (["parity: data race\n", "Forward Softmax Verifies on CPU and GPU\n"], "finding"),
+        (["parity: trap\n", "Forward Softmax FAILED: 0.5\n"], "failed"),
+    ],
+)
+def test_call_of_a_program_that_verifies_has_a_state(monkeypatch, outputs, state):
+    left = iter(outputs)
+    monkeypatch.setattr(rocm_tests, "_output", lambda command, seconds: (next(left), False))
+    tested = rocm_tests.Tested("package", "MIOpenDriver", "")
+    rocm_tests._call(tested, "softmax -n 2", "gfx90a", 60)
+    assert tested.states == {"softmax -n 2": state}
