@@ -135,9 +135,14 @@ class CaseFiles:
             results = prepared.execute(report, check_time)
         if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _OutOfTime):
             raise results.stopped
-        reasons = ((record.op, _misdeclared(record, untried[record.op][1].doubt)) for record in results.records)
+        is_first = settings.examples == _FEW
+        reasons = (
+            (each.op, _misdeclared(each, untried[each.op][1].doubt))
+            for each in results.records
+            if not (is_first and _shows_too_little(each))
+        )
         failed |= {name: reason for name, reason in reasons if reason}
-        if settings.examples == _FEW and isinstance(results.stopped, _OutOfTime):
+        if is_first and isinstance(results.stopped, _OutOfTime):
             failed |= dict.fromkeys(untried.keys() - {record.op for record in results.records} - {*failed}, _TOO_SLOW)
         return failed
 
@@ -160,6 +165,11 @@ class CaseFiles:
     @property
     def _named(self) -> list[Skeleton]:
         return [each for file in self.files.values() for each in file.ops if each.name]
+
+
+def _shows_too_little(record: CaseRecord) -> bool:
+    """Return True for a failure that further cases may disprove."""
+    return record.verdict.kind == "vacuous" or NEITHER_SIDE in record.verdict.detail
 
 
 def _misdeclared(record: CaseRecord, doubt: str) -> str:

@@ -11,6 +11,9 @@ import pytest
 from parity.application import case_files
 from parity.application.run import Prepared
 from parity.cli import init
+from parity.compare.verdict import Status, Verdict
+from parity.engine.sensitivity import NEITHER_SIDE
+from parity.suite.options import EXAMPLES
 
 
 def _declared(tmp_path, module):
@@ -356,3 +359,19 @@ def test_init_pointer_to_structure_is_aligned(parity, tmp_path, sources, with_nv
     sources(settings=SETTINGS)
     assert parity("init", "--kernels", "src").code == 0
     assert 'strides="aligned"' in (tmp_path / "cases" / "settings.py").read_text()
+
+
+def test_init_first_few_cases_need_not_write_every_output(parity, tmp_path, sources, monkeypatch, with_nvcc):
+    sources(one=ADD.format("first"))
+    execute, runs = Prepared.execute, list[int]()
+
+    def unwritten(self, *args, **options):
+        results = execute(self, *args, **options)
+        runs.append(self.plan.examples)
+        verdict = Verdict(Status.FAIL, "unwritten", detail=f"no case writes an element of y, {NEITHER_SIDE}")
+        records = [replace(each, verdict=verdict) for each in results.records]
+        return replace(results, records=records) if len(runs) == 1 else results
+
+    monkeypatch.setattr(Prepared, "execute", unwritten)
+    assert parity("init", "--kernels", "src").code == 0
+    assert "# first_op" not in (tmp_path / "cases" / "one.py").read_text() and runs[0] < runs[1] == EXAMPLES
