@@ -89,3 +89,37 @@ def test_spill_of_unwritten_register_is_not_fault(compiled):
     run = compiled("gfx1100", "-O0")
     x = np.arange(40, dtype=np.float32)
     assert run("scaled", x, out=np.float32).tolist() == (x / 2).tolist()
+
+
+SATURATING = """
+extern "C" __global__ void convert(int n, const float* x, unsigned* out) {
+    MODE
+    unsigned half, byte = 0;
+    int i = threadIdx.x;
+    if (i >= n) return;
+    asm volatile("v_cvt_f16_f32 %0, %1" : "=v"(half) : "v"(x[i]));
+    asm volatile("v_cvt_pk_fp8_f32 %0, %1, %1" : "+v"(byte) : "v"(x[i]));
+    out[i] = byte << 16 | (half & 0xffff);
+}
+"""
+
+
+@pytest.mark.parametrize(("target", "register"), [("gfx942", "HW_REG_MODE"), ("gfx1201", "HW_REG_WAVE_MODE")])
+def test_overflow_mode_keeps_results_of_finite_numbers_finite(target, register, tmp_path, cache):
+    """Triton sets MODE.FP16_OVFL in kernels that convert to fp8."""
+    mode = f'asm volatile("s_setreg_imm32_b32 hwreg({register}, 23, 1), 1");'
+    x = np.array([1e6, -1e6, np.inf, 1.0], np.float32)
+    found = []
+    for name, text in (("plain", ""), ("saturating", mode)):
+        (tmp_path / f"{name}.cu").write_text(SATURATING.replace("MODE", text))
+        (built,) = build(tmp_path, [name], [target], cache=cache)
+        assert built.error is None, built.error
+        out = Run(AmdgpuDevice(cache=cache), built.code_object)("convert", x, out=np.uint32)
+        found.append(
+            ((out & 0xFFFF).astype(np.uint16).view(np.float16).tolist(), [hex(each >> 16 & 0xFF) for each in out])
+        )
+    (halves, bytes_), (saturated, saturated_bytes) = found
+    infinity = bytes_[2]  # NaN: both formats lack an infinity
+    assert halves == [np.inf, -np.inf, np.inf, 1.0] and saturated == [65504.0, -65504.0, np.inf, 1.0]
+    largest = {"gfx942": ["0x7f", "0xff"], "gfx1201": ["0x7e", "0xfe"]}[target]
+    assert bytes_[0] == infinity and saturated_bytes == [*largest, infinity, bytes_[3]]

@@ -13,9 +13,14 @@ from parity.cli import main
 pytestmark = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="the package triton is not installed")
 
 HEAD = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef kernel({parameters}):\n{body}"
-CASES = """import numpy as np
+CASES = """import ml_dtypes
+import numpy as np
 from parity.op import Op, triton
+from parity import reference
 from parity.reference.expected import Expected
+
+def saturated(x):
+    return Expected(np.clip(x, -448, 448).astype(ml_dtypes.float8_e4m3fn))
 
 def largest(x):
     return Expected(x.max(axis=1))
@@ -45,6 +50,7 @@ ROWS = (
     '("f32",), inputs={"x": "T"}, shapes="x: r c; out: r", where="r > 0 and c > 0",'
     ' choices={"r": (1, 3), "c": (5, 100)}, args="out x n=c", grid="r", reference=largest, data=("-9..-1",)'
 )
+ASSEMBLY = 'tl.inline_asm_elementwise("{}", "{}", [{}], tl.uint32, True, 1)'
 BUGS = {
     "a load of what another wavefront stored": Bug(  # triton #9887
         "out, room, x, BLOCK: tl.constexpr",
@@ -76,6 +82,45 @@ BUGS = {
         "sm_80",
         {"value"},
         ROWS,
+    ),
+    "a product of bf16 that is truncated": Bug(  # triton #11217, whose instruction later versions do not use
+        "out, x, y, n, BLOCK: tl.constexpr",
+        "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    x_ = tl.load(x + i, mask=i < n)\n"
+        "    y_ = tl.load(y + i, mask=i < n)\n"
+        "    left = x_.to(tl.uint16, bitcast=True).to(tl.uint32)\n"
+        "    right = y_.to(tl.uint16, bitcast=True).to(tl.uint32)\n"
+        "    tl.store(out + i, {}, mask=i < n)\n",
+        f"{ASSEMBLY.format('v_dot2_bf16_bf16 $0, $1, $2, 0', '=v,v,v', 'left, right')}"
+        ".to(tl.uint16).to(tl.bfloat16, bitcast=True)",
+        "x_ * y_",
+        "gfx1100",
+        {"value"},
+        '("bf16",), inputs={"x": "T", "y": "T"}, shapes="x: n; y: n; out: n", where="n > 0", args="out x y n",'
+        ' grid="ceil(n/BLOCK)", reference=reference.mul, data=("normal",)',
+    ),
+    "a conversion to fp8 that does not saturate": Bug(
+        "out, x, n, BLOCK: tl.constexpr",
+        "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    x_ = tl.load(x + i, mask=i < n)\n"
+        f"    byte = {ASSEMBLY.format('v_cvt_pk_fp8_f32 $0, $1, $1', '=v,v', '{}')}\n"
+        "    tl.store(out + i, (byte & 255).to(tl.uint8).to(tl.float8e4nv, bitcast=True), mask=i < n)\n",
+        "x_",
+        "tl.clamp(x_, -448.0, 448.0)",
+        "gfx1201",
+        {"nan"},
+        '("f32",), inputs={"x": "T"}, outputs={"out": "f8_e4m3"}, shapes="x: n; out: n", where="n > 0",'
+        ' args="out x n", grid="ceil(n/BLOCK)", reference=saturated, data=("-900..900",)',
+    ),
+    "a product of matrices with tf32": Bug(
+        "out, a, b, BLOCK: tl.constexpr",
+        "    i = tl.arange(0, BLOCK)\n    place = i[:, None] * BLOCK + i[None, :]\n"
+        "    tl.store(out + place, tl.dot(tl.load(a + place), tl.load(b + place){}))\n",
+        "",
+        ", input_precision='ieee'",
+        "sm_80",
+        {"value"},
+        '("f32",), inputs={"a": "T", "b": "T"}, shapes="a: 16 16; b: 16 16; out: 16 16", args="out a b", grid="1",'
+        ' reference=reference.matmul, data=("normal",)',
+        "BLOCK=16",
     ),
 }
 

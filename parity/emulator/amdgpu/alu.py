@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from parity.emulator.amdgpu.dpp import dpp_routing
 from parity.emulator.amdgpu.isa import Semantics, semantics
@@ -104,7 +104,7 @@ def _vector_statements(w: Writer, item: Instruction, known: Semantics, into: str
     if any("signs" in e for e in known.expressions):  # neg_lo marks the signed factors of an integer product
         yield f"constexpr u32 signs = {sum(bit << i for i, bit in enumerate(lists.pop('neg_lo', [])))};"
     if any("FNUZ" in e for e in known.expressions):
-        yield f"constexpr bool FNUZ = {int(w.target.fnuz)};"
+        yield f"constexpr bool FNUZ = {int(w.target.fnuz)}, SATURATES = {int(w.saturates)};"
     for name in () if "mix" in known.sources else ("op_sel_hi", "neg_lo", "neg_hi"):
         if name in lists:
             raise Unknown(f"modifier {name} of {item.mnemonic}")
@@ -123,7 +123,7 @@ def _vector_statements(w: Writer, item: Instruction, known: Semantics, into: str
     for target, kind, expression in zip(targets, known.results, known.expressions, strict=True):
         if re.search(r"\bd\b", expression):
             yield f"const auto d = {read_vector(w, target, kind, high)};"
-        expression = with_output_modifiers(expression, kind, clamp, omod)
+        expression = with_output_modifiers(_saturated(w, expression, kind, known.sources), kind, clamp, omod)
         if into:
             yield f"{into} = as<u32>({expression});"
         elif part and kind not in ("mask", "exec") and not kind.endswith("64"):
@@ -136,6 +136,15 @@ def _vector_statements(w: Writer, item: Instruction, known: Semantics, into: str
                 yield f"exec = {read_scalar(w, target, 'mask')};"
     if route:
         yield "}"
+
+
+def _saturated(w: Writer, expression: str, kind: str, sources: Sequence[str]) -> str:
+    """Return the C++ of a result, which stays finite for finite sources if the code says so (MODE.FP16_OVFL)."""
+    if not w.saturates or kind not in ("f16", "f16hi"):
+        return expression
+    floats = [name for name, source in zip(_NAMES, sources, strict=False) if source in ("f16", "f32", "mix")]
+    previous = ["d"] if re.search(r"\bd\b", expression) else []
+    return f"saturated({', '.join((expression, *floats, *previous))})"
 
 
 def emit_dual(w: Writer, first: Instruction, second: Instruction) -> None:
@@ -155,7 +164,7 @@ def _packed(
 ) -> Iterator[str]:
     """Apply an operation to both halves of a register or pair; modifiers choose the halves of each source."""
     kind = known.results[0]
-    expression = with_output_modifiers(known.expressions[0], kind, clamp, "")
+    expression = with_output_modifiers(_saturated(w, known.expressions[0], kind, known.sources), kind, clamp, "")
     if kind[0] != "f" and ("neg_lo" in lists or "neg_hi" in lists):
         raise Unknown(f"sign modifier on operands of type {kind}")
     wide = kind.endswith("32")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from parity.emulator.amdgpu.kernarg import GRID_BARRIER
 from parity.emulator.amdgpu.operands import read_scalar, write_scalar
-from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.amdgpu.writer import Writer, sets_overflow_mode
 from parity.emulator.instruction import Instruction, Unknown
 
 END = "c->budget = left; return 0;"
@@ -70,7 +70,12 @@ def _setreg(w: Writer, item: Instruction) -> None:
 
 
 def _set_field(w: Writer, item: Instruction) -> None:
-    """Set MODE.FP_DENORM of f32, by its bit position (before generation 10)."""
+    """Set MODE.FP_DENORM of f32, by its bit position (before generation 10).
+
+    MODE.FP16_OVFL holds for the whole code (``Writer.saturates``).
+    """
+    if sets_overflow_mode(item):
+        return
     if item.operands[0].replace(" ", "") != "hwreg(HW_REG_MODE,4,2)":
         raise Unknown(f"hardware register {item.operands[0]}")
     _subnormals(w, item.operands[1])

@@ -34,6 +34,15 @@ class Operand:
         return self.text
 
 
+_OVERFLOW_MODE = re.compile(r"hwreg\(HW_REG_(?:WAVE_)?MODE, ?23, ?1\)")
+
+
+def sets_overflow_mode(item: Instruction) -> bool:
+    """Return True for an instruction that sets MODE.FP16_OVFL. Triton has it at the start of kernels with fp8."""
+    mnemonic, (where, value, *_) = item.mnemonic, (*item.operands, "", "")
+    return mnemonic == "s_setreg_imm32_b32" and value == "1" and _OVERFLOW_MODE.fullmatch(where) is not None
+
+
 @dataclass
 class Writer:
     """The state of the translation of a kernel.
@@ -94,6 +103,11 @@ class Writer:
     def _numbers(self) -> list[int]:
         """The number of instructions before each item."""
         return list(itertools.accumulate((isinstance(item, Instruction) for item in self.items), initial=0))
+
+    @functools.cached_property
+    def saturates(self) -> bool:
+        """True if the code sets MODE.FP16_OVFL, which then holds for all of it."""
+        return any(isinstance(item, Instruction) and sets_overflow_mode(item) for item in self.items)
 
     def symbol(self, name: str, offset: int = 0) -> str:
         """Return C++ of the address of data or of a function, plus ``offset`` bytes."""

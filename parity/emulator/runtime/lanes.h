@@ -76,6 +76,11 @@ INLINE V<f32> to_odd(V<f64> x) {
   return as<f32>((bools(back != x) & bools(x == x)) ? odd : r);
 }
 INLINE V<f16> half_of(V<f64> x) { return to<f16>(to_odd(x)); }
+// MODE.FP16_OVFL: an infinite result of finite sources becomes the largest finite number.
+template <class T> INLINE B finite(V<T> x) { return bools(mag(x) < (T)__builtin_inff()); }
+template <class... S> INLINE V<f16> saturated(V<f16> r, S... sources) {
+  return as<f16>(sel((finite(sources) & ... & bools(mag(r) == (f16)__builtin_inff())), as<u16>(r) - (u16)1, as<u16>(r)));
+}
 INLINE V<f32> fma(V<f32> a, V<f32> b, V<f32> c) { return __builtin_elementwise_fma(a, b, c); }
 INLINE V<f64> fma(V<f64> a, V<f64> b, V<f64> c) { return __builtin_elementwise_fma(a, b, c); }
 INLINE V<f16> fma(V<f16> a, V<f16> b, V<f16> c) { return half_of(fma(to<f64>(a), to<f64>(b), to<f64>(c))); }
@@ -316,7 +321,7 @@ template <bool FNUZ, int MANTISSA, int BIAS> INLINE V<f32> of_f8(V<u32> x) {
   else r = sel(code >= 0x7c, (r & 0x80000000u) | 0x7f800000u | (code & 3) << 21, r);
   return as<f32>(r);
 }
-template <bool FNUZ, int MANTISSA, int BIAS> INLINE V<u32> f8_of(V<f32> x) {
+template <bool FNUZ, bool SATURATES, int MANTISSA, int BIAS> INLINE V<u32> f8_of(V<f32> x) {
   constexpr u32 INFINITE = FNUZ ? 0x80 : MANTISSA == 3 ? 0x7f : 0x7c, NOT = FNUZ ? 0x80 : 0x7f;
   constexpr u32 LARGEST = FNUZ ? 0x7f : MANTISSA == 3 ? 0x7e : 0x7b;
   const V<u32> bits = as<u32>(x), size = bits & 0x7fffffff, sign = bits >> 31 << 7;
@@ -324,15 +329,15 @@ template <bool FNUZ, int MANTISSA, int BIAS> INLINE V<u32> f8_of(V<f32> x) {
   const V<u32> normal = (even_ >> (23 - MANTISSA)) - ((127u - BIAS) << MANTISSA);
   const V<u32> subnormal = to<u32>(even(mag(x) * scalar<f32>((127u - 1 + BIAS + MANTISSA) << 23)));
   V<u32> r = sel(size < ((128u - BIAS) << 23), subnormal, normal);
-  r = sel(size >= 0x7f800000u, all(INFINITE), sel(bools(r > LARGEST), all(INFINITE), r));
+  r = sel(size >= 0x7f800000u, all(INFINITE), sel(bools(r > LARGEST), all(SATURATES ? LARGEST : INFINITE), r));
   r = sel(size > 0x7f800000u, all(NOT), r);
   return FNUZ ? sel(r == 0, r, r | sign) : r | sign;
 }
 INLINE V<u64> joined(V<f32> lo, V<f32> hi) { return join(as<u32>(lo), as<u32>(hi)); }
 template <bool FNUZ> INLINE V<f32> of_fp8(V<u32> x) { return of_f8<FNUZ, 3, FNUZ ? 8 : 7>(x); }
 template <bool FNUZ> INLINE V<f32> of_bf8(V<u32> x) { return of_f8<FNUZ, 2, FNUZ ? 16 : 15>(x); }
-template <bool FNUZ> INLINE V<u32> fp8_of(V<f32> x) { return f8_of<FNUZ, 3, FNUZ ? 8 : 7>(x); }
-template <bool FNUZ> INLINE V<u32> bf8_of(V<f32> x) { return f8_of<FNUZ, 2, FNUZ ? 16 : 15>(x); }
+template <bool FNUZ, bool SATURATES> INLINE V<u32> fp8_of(V<f32> x) { return f8_of<FNUZ, SATURATES, 3, FNUZ ? 8 : 7>(x); }
+template <bool FNUZ, bool SATURATES> INLINE V<u32> bf8_of(V<f32> x) { return f8_of<FNUZ, SATURATES, 2, FNUZ ? 16 : 15>(x); }
 
 // --- longer functions (functions.cpp) ---
 // Arguments are references, because the ABI copies vectors of this size twice.

@@ -66,7 +66,6 @@ template <int MODE, class T> INLINE V<T> rounded(V<T> near, V<T> rest) {
   if constexpr (MODE == RM) return sel(less, down, near);
   return sel(minus & ~zero, sel(more, up, near), sel(~minus & ~zero & less, down, near));
 }
-template <class T> INLINE B finite(V<T> x) { return bools(mag(x) <= (sizeof(T) == 4 ? (T)0x1.fffffep127 : (T)0x1.fffffffffffffp1023)); }
 template <class T> INLINE V<T> sum_rest(V<T> a, V<T> b, V<T> s) { // the error of a sum (Knuth), exact without overflow
   V<T> v = s - a;
   V<T> r = (a - (s - v)) + (b - v);
