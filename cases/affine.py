@@ -34,6 +34,7 @@ affine = Op(
             divergence="D18",
         ),
         NamedCase("every f8", "x=256~patterns@0 mul=1.5 add=-1.0", lambda t: t == "f8_e4m3"),
+        NamedCase("every f8, with subnormal results", "x=256~patterns@0 mul=0.125 add=0.0", lambda t: t == "f8_e4m3"),
         NamedCase("products and sums wrap", "x=70~special@0 mul=127 add=100", lambda t: t[0] in "ui", divergence="D24"),
     ),
 )
