@@ -227,7 +227,7 @@ template <int MANTISSA> INLINE V<u32> fp8_finite(V<f32> x, bool positive) {
   constexpr int BIAS = MANTISSA == 3 ? 7 : 15;
   constexpr u32 LARGEST = MANTISSA == 3 ? 0x7e : 0x7b;
   if (positive) x = sel(bools(x <= 0.0f), all(0.0f), x);
-  V<u32> r = f8_of<false, MANTISSA, BIAS>(x), code = r & 0x7f;
+  V<u32> r = f8_of<false, false, MANTISSA, BIAS>(x), code = r & 0x7f;
   r = sel(bools(code > LARGEST), (r & 0x80u) | LARGEST, r);
   return sel(bools(x != x), all(0x7fu), r);
 }
