@@ -14,12 +14,13 @@ from parity.compilers.targets import target
 from parity.compilers.toolchain import ROCM, chosen
 from parity.porting.header_defects import defects, known_defects
 
-X = np.array([np.nan, 1, 2.5, -np.inf, 3, 70000, 2051, 6], np.float32)
+X = np.array([np.nan, 1, 2.5, -np.inf, 3, 70000, 2051, 6, 1.5 * 2.0**-70, 1.5 * 2.0**-78], np.float32)
 INTEGERS = np.array([5, 3, 2**31 - 1, -(2**31), 2051, -2051], np.int32)
 
 SOURCE = """
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
 namespace {
 #define FOUND(f)                                                                                                       \
     template <class T> __device__ auto found##f(T x, int) -> decltype(f(x), 0) { return 1; }                          \
@@ -81,6 +82,8 @@ SHOWN: dict[tuple[str, str], tuple[str, int]] = {
     ("__fmul_rn", ""): ("__fsub_rn(__fmul_rn(x[5] / x[4], x[2] / x[7]), x[5] / x[4] * (x[2] / x[7])) != 0", 0),
     ("__dmul_rn", ""): ("__dsub_rn(__dmul_rn(d[0] / 3, d[0] / 7), d[0] / 3 * (d[0] / 7)) != 0", 0),
     **{(f"__ld{k}", ""): (f"found__ld{k}(x, 0)", 1) for k in ("g", "ca", "cg", "cs")},
+    ("__hip_fp8_e4m3", ""): ("__nv_fp8_e4m3(x[8]).__x", 0),
+    ("__hip_fp8_e5m2", ""): ("__nv_fp8_e5m2(x[9]).__x", 0),
     ("__sad", ""): ("__sad(i[2] - 9, i[3] + 9, 7u)", 2**32 - 1 - 18 + 7),
 }  # fmt: skip
 # These functions are executed for all 65536 numbers.
