@@ -47,7 +47,7 @@ def main(request: Path, output: Path) -> None:
     root = Path(asked["root"])
     found: dict[str, Any]
     if "targets" in asked:
-        loaders = [(target(each), new_loader(asked, target(each))) for each in asked["targets"]]
+        loaders = [(target(each), new_loader(asked, target(each)), each["shared"]) for each in asked["targets"]]
         found = {"functions": [described(each, root, loaders, output) for each in asked["functions"]]}
     else:
         loader = new_loader(asked, target(asked))
@@ -76,7 +76,7 @@ def new_loader(asked: Mapping[str, Any], where: Any) -> Loader:
 
 
 def described(
-    function: Mapping[str, Any], root: Path, targets: list[tuple[Any, Loader]], output: Path
+    function: Mapping[str, Any], root: Path, targets: list[tuple[Any, Loader, int]], output: Path
 ) -> dict[str, Any]:
     """Describe a function: its first kernel that compiles for most targets, and the error for the next target.
 
@@ -87,13 +87,16 @@ def described(
         is_larger = launch.pop("larger", False)
         if found["launches"] and not is_larger:
             break
-        try:
-            for where, loader in targets:
-                set_driver(where)
-                compiled(launch["kernel"], root, where, output / "trial", loader)
-            found |= {"chosen": 0, "targets": len(targets), "launches": [*found["launches"], launch]}
-        except Exception as error:
-            found["error"] = explained(error, root)
+        for stages in _stages(launch["kernel"]["options"]):
+            launch["kernel"]["options"] |= stages
+            try:
+                for each in targets:
+                    _tried(launch["kernel"], root, output, *each)
+            except Exception as error:
+                found["error"] = explained(error, root)
+            else:
+                found |= {"chosen": 0, "targets": len(targets), "launches": [*found["launches"], launch]}
+                break
     if found["launches"]:
         return found
     for number, kernel in enumerate(function["kernels"]):
@@ -102,9 +105,8 @@ def described(
             tuned = tuned_values(kernel, root, targets[0][1])
             for name, values in tuned.items():
                 kernel = {**kernel, name: {**kernel[name], **values}}
-            for where, loader in targets:
-                set_driver(where)
-                compiled(kernel, root, where, output / "trial", loader)
+            for each in targets:
+                _tried(kernel, root, output, *each)
                 done += 1
         except Exception as error:
             message = explained(error, root)
@@ -115,6 +117,23 @@ def described(
         if done == found["targets"] and not found["error"]:
             found["error"] = message
     return found
+
+
+def _stages(options: Mapping[str, Any]) -> list[dict[str, int]]:
+    """Return the options to try: as given, and without software pipelining, which needs much shared memory."""
+    return [{}, {"num_stages": 1}] if options.get("num_stages", 2) > 1 else [{}]
+
+
+def _tried(kernel: Mapping[str, Any], root: Path, output: Path, where: Any, loader: Loader, most: int) -> None:
+    """Compile a kernel for a target.
+
+    Raises:
+        ValueError: It needs more shared memory than a workgroup can have.
+    """
+    set_driver(where)
+    needed = compiled(kernel, root, where, output / "trial", loader)["shared"]
+    if needed > most:
+        raise ValueError(f"the kernel needs {needed} bytes of shared memory; {where.arch} has {most}")
 
 
 def made_launches(function: Mapping[str, Any], root: Path, loader: Loader) -> Iterator[dict[str, Any]]:

@@ -234,6 +234,7 @@ def _asked(target: Target) -> dict[str, Any]:
         "backend": "cuda" if cuda else "hip",
         "arch": int(target.name.removeprefix("sm_")) if cuda else target.gpu,
         "wavefront": target.wavefront,
+        "shared": target.lds_bytes,
     }
 
 

@@ -41,7 +41,7 @@ _RANKS = (2, 3, 4, 1)
 _SECONDS, _CORRECTIONS, _MOST_RUNS = 8, 40, 400
 _INDEX = re.compile(
     r"(?i).*(?:idx|ind(?:ex|ices)|_ids?(?:_|$)|^ids?(?:_|$)|seq_?len|cu_|offset|table|label|target|slot|_loc(?:_|$)|perm"
-    r"|indptr|num_|lens?(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|splits).*"
+    r"|indptr|num_|_(?:end|start)(?:_|$)|lens?(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|splits).*"
 )
 _MASK, _BYTES = re.compile(r"(?i).*mask.*"), re.compile(r"(?i).*(?:int8|packed|qweight|nf4|fp4|4bit).*")
 _REAL = re.compile(
@@ -388,7 +388,7 @@ def set_driver(target: Any) -> None:
     """Let the code of a project ask Triton for the current device: the ``GPUTarget`` that code is compiled for."""
     from triton.runtime import driver
 
-    limits = {"max_shared_mem": 166912, "multiprocessor_count": 8, "warpSize": 32, "max_num_regs": 65536}
+    limits = {"max_shared_mem": 101376, "multiprocessor_count": 8, "warpSize": 32, "max_num_regs": 65536}
     driver.set_active(
         types.SimpleNamespace(
             get_current_target=lambda: target, get_current_device=lambda: 0, get_current_stream=lambda *_: 0,

@@ -1,0 +1,20 @@
+"""Which launch of host code ``parity init --triton`` chooses. Triton is not needed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from parity.triton_kernels import child
+
+
+def test_launch_that_needs_too_much_shared_memory_is_tried_without_pipelining(tmp_path, monkeypatch):
+    launch = {"kernel": {"options": {"num_stages": 4}}}
+    monkeypatch.setattr(child, "made_launches", lambda *_: iter([launch]))
+    monkeypatch.setattr(child, "compiled", lambda kernel, *_: {"shared": 30_000 * kernel["options"]["num_stages"]})
+    monkeypatch.setattr(child, "set_driver", lambda _: None)
+    where = SimpleNamespace(arch="gfx942")
+    found = child.described({"kernels": []}, tmp_path, [(where, None, 65536)], tmp_path)
+    assert found["launches"] == [launch] and launch["kernel"]["options"]["num_stages"] == 1
+    launch["kernel"]["options"]["num_stages"] = 4
+    found = child.described({"kernels": []}, tmp_path, [(where, None, 20_000)], tmp_path)
+    assert not found["launches"] and found["error"] == "the kernel needs 30000 bytes of shared memory; gfx942 has 20000"
