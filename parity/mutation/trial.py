@@ -187,12 +187,12 @@ def _explain_survivor(
 ) -> MutantResult:
     """Return a survivor with the reason, and with a case from a longer search that catches it, if found."""
     own = max(_unmutated(ready, concrete)[0].verdict.budget for concrete, _ in results)
-    changed = [checked for concrete, checked in results if _output_digest(checked) != _unmutated(ready, concrete)[1]]
+    changed = [checked for concrete, checked in results if _differs(ready, concrete, checked)]
     more = _longer_search(ready, search) if search else ()
     for number, (concrete, checked) in enumerate(_run(ready, code, more), 1):
         if checked.verdict.failed:
             return replace(tried, reason=Reason.MISSED, usual=own, searched=number, found=concrete.text)
-        if _output_digest(checked) != _unmutated(ready, concrete)[1]:
+        if _differs(ready, concrete, checked):
             changed.append(checked)
     reason, detail = Reason.WITHIN, ""
     if not changed:
@@ -253,6 +253,11 @@ def _unmutated(ready: _KernelState, concrete: _LoweredCase) -> tuple[CheckedCase
         checked = _checked(ready, ready.code, concrete, first=concrete is ready.cases[0])
         ready.usual[concrete.text] = replace(checked, outputs={}, expected=None), _output_digest(checked)
     return ready.usual[concrete.text]
+
+
+def _differs(ready: _KernelState, concrete: _LoweredCase, checked: CheckedCase) -> bool:
+    """Return whether a result differs from the unmutated one. A large case is left out: its sample may be another."""
+    return not concrete.call.sample and _output_digest(checked) != _unmutated(ready, concrete)[1]
 
 
 def _output_digest(checked: CheckedCase) -> str:
