@@ -1,7 +1,7 @@
 """indexing.cu: rows of a tensor, selected or updated by ids along one dim."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from parity import reference
@@ -68,6 +68,14 @@ class Rows:
             probe.title, f"ids={ids}~{probe.index}@0 {rest} dim=1{probe.launch and ' launch=' + probe.launch}"
         )
 
+    def large(self) -> tuple[NamedCase, ...]:
+        """Updates of more rows and of more columns than a block has threads, and of more than 65,536 elements."""
+        many = self.named(Probe("700 ids for five rows", rows=5, ids=700, index="repeat", data="small"))
+        ids = "3" if self.one_id_per_row else "3x33003"
+        items = f"ids={ids}~repeat@0 inp=3x33003~small@0 out=2x33003~small@0 dim=0"
+        large = NamedCase("more than 65,536 elements", items)
+        return tuple(replace(each, only=lambda *types: types == ("u32", "f32")) for each in (many, large))
+
     def bench(self) -> tuple[NamedCase, ...]:
         """The cases to measure: columns of a stack of matrices, and whole rows if there is one id per row."""
         stack = "64|2x1024|16x1024|32"
@@ -98,7 +106,7 @@ def op(
         choices=tuple({**sizes, "dim": ("len(left)",)} for sizes in SIZES),
         indices={"ids": "rows"},
         reference=function,
-        named=(*map(rows.named, (MANY, *probes)), *rows.more),
+        named=(*map(rows.named, (MANY, *probes)), *rows.more, *(rows.large() if rows.updates else ())),
         bench=rows.bench(),
         **{"types": (*TYPES, *F8), **(updating if rows.updates else {"elements": {"inp": "numel"}}), **more},
     )

@@ -195,6 +195,9 @@ sum_onto = Op(
         ),
         NamedCase("nothing is added", "x=3x0~normal@0 out=3~normal@7 over=2"),
         NamedCase(
+            "more than 65,536 elements", "x=33x2003~small@0 out=2003~small@7 over=1", lambda t: t in ("f32", "u32")
+        ),
+        NamedCase(
             "sums of subnormals", "x=2x7:0,0~points@4 out=2~points@4 over=2", lambda t: t in ("f32", "bf16"), "D15"
         ),
     ),
