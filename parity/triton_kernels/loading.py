@@ -75,36 +75,38 @@ class Placeholder:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __or__ = __ror__ = __and__ = _same
 
 
-class _File(types.ModuleType):
-    """A module whose names are computed when they are used."""
+def _lazy_module(loader: Loader, name: str, path: Path) -> types.ModuleType:
+    """Return a module whose names are computed when they are used.
 
-    def __init__(self, loader: Loader, name: str, path: Path) -> None:
-        super().__init__(name)
-        self.__file__ = str(path)
-        self.__package__ = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        if path.name == "__init__.py":
-            self.__path__ = [str(path.parent)]
-        own = {**vars(builtins), "__import__": loader.importer(self)}
-        self.__dict__["__builtins__"] = own
-        tree = ast.parse(path.read_text(errors="replace"), str(path))
-        self.__dict__["_parity_statements"] = [(statement, _bound(statement)) for statement in tree.body]
-        self.__dict__["_parity_done"] = set[int]()
-        self.__dict__["_parity_loader"] = loader
+    It is a plain module, because Triton accepts no other type for a global name of a function.
+    """
+    module = types.ModuleType(name)
+    module.__file__ = str(path)
+    module.__package__ = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    if path.name == "__init__.py":
+        module.__path__ = [str(path.parent)]
+    tree = ast.parse(path.read_text(errors="replace"), str(path))
 
-    def __deepcopy__(self, memo: Any) -> _File:
-        """Return the module itself: Triton copies the global names that a function uses."""
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_parity") or (name.startswith("__") and name.endswith("__")):
-            raise AttributeError(name)
-        loader: Loader = self.__dict__["_parity_loader"]
-        loader.execute(self, [name])
-        if name in self.__dict__:
-            return self.__dict__[name]
-        if (part := loader.file(f"{self.__name__}.{name}")) is not None:
+    def attribute(wanted: str) -> Any:
+        if wanted.startswith("_parity") or (wanted.startswith("__") and wanted.endswith("__")):
+            raise AttributeError(wanted)
+        loader.execute(module, [wanted])
+        if wanted in module.__dict__:
+            return module.__dict__[wanted]
+        if (part := loader.file(f"{name}.{wanted}")) is not None:
             return part
-        raise AttributeError(name)
+        raise AttributeError(wanted)
+
+    module.__dict__.update(
+        {
+            "__builtins__": {**vars(builtins), "__import__": loader.importer(module)},
+            "__getattr__": attribute,
+            "__deepcopy__": lambda memo: module,  # Triton copies the global names that a function uses
+            "_parity_statements": [(statement, _bound(statement)) for statement in tree.body],
+            "_parity_done": set[int](),
+        }
+    )
+    return module
 
 
 class Loader:
@@ -116,7 +118,7 @@ class Loader:
     def __init__(self, roots: Sequence[Path], imported: Callable[[str], Any] | None = None) -> None:
         self._roots = list(roots)
         self._imported = imported
-        self._modules: dict[str, _File] = {}
+        self._modules: dict[str, types.ModuleType] = {}
         self._strict = False
 
     @property
@@ -132,7 +134,7 @@ class Loader:
         """
         return getattr(self.module(path), name)
 
-    def module(self, path: Path) -> _File:
+    def module(self, path: Path) -> types.ModuleType:
         """Return the module of a file."""
         folder, name = path.parent, path.stem
         while (folder / "__init__.py").is_file():
@@ -143,7 +145,7 @@ class Loader:
         assert module
         return module
 
-    def file(self, name: str) -> _File | None:
+    def file(self, name: str) -> types.ModuleType | None:
         """Return the module of a dotted name; None if it does not belong to the project."""
         if name in self._modules:
             return self._modules[name]
@@ -151,12 +153,12 @@ class Loader:
             base = root.joinpath(*name.split("."))
             for path in (base / "__init__.py", base.with_suffix(".py")):
                 if path.is_file():
-                    module = self._modules[name] = _File(self, name, path)
+                    module = self._modules[name] = _lazy_module(self, name, path)
                     sys.modules.setdefault(name, module)  # inspect needs it
                     return module
         return None
 
-    def execute(self, module: _File, names: Sequence[str]) -> None:
+    def execute(self, module: types.ModuleType, names: Sequence[str]) -> None:
         """Execute the statements that define these names, and what they depend on, in the order of the file."""
         statements, done = module.__dict__["_parity_statements"], module.__dict__["_parity_done"]
         wanted, chosen = list(names), set[int]()
@@ -176,7 +178,7 @@ class Loader:
         for number in sorted(chosen):
             self._run(module, *statements[number])
 
-    def importer(self, module: _File) -> Any:
+    def importer(self, module: types.ModuleType) -> Any:
         """Return the function that replaces ``__import__`` in a file."""
 
         def load(name: str, _globals: Any = None, _locals: Any = None, wanted: Any = (), level: int = 0) -> Any:
@@ -197,7 +199,7 @@ class Loader:
 
         return load
 
-    def _run(self, module: _File, statement: ast.stmt, bound: set[str]) -> None:
+    def _run(self, module: types.ModuleType, statement: ast.stmt, bound: set[str]) -> None:
         """Execute a statement. Names whose values cannot be computed become placeholders."""
         attempts = [statement]
         if isinstance(statement, ast.FunctionDef) and statement.decorator_list:
@@ -220,7 +222,7 @@ class Loader:
         for name in bound:
             module.__dict__.setdefault(name, Placeholder(name))
 
-    def _star(self, module: _File, statement: ast.stmt, name: str) -> None:
+    def _star(self, module: types.ModuleType, statement: ast.stmt, name: str) -> None:
         """Take a name from ``from x import *``, if it is there."""
         assert isinstance(statement, ast.ImportFrom)
         source = self.importer(module)(statement.module or "", wanted=("*",), level=statement.level)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import types
 
 from parity.triton_kernels.loading import Loader, Placeholder, functions
 
@@ -58,6 +59,7 @@ def test_module_in_use_can_be_copied(tmp_path):
     _, loader = loaded(tmp_path, "kernel")
     module = loader.module(loader.files[0])
     assert copy.deepcopy(module) is module
+    assert type(module) is types.ModuleType  # Triton compares the type of a global name
 
 
 def test_failing_statement_gives_placeholder(tmp_path):
