@@ -27,7 +27,8 @@ _DRAWN = (1, 2, 3, 7, 33, 300)
 _SQUARE_CHOICES, _LARGE_CHOICES = (1, 2, 3, 7, 33, 64), (1, 2, 3, 7)
 """Choices for names whose work grows with their square, or that have a large factor."""
 _BOOLEANS, _SMALL, _MASK_CHOICES = (0, 1), (1, 2, 7), (0, 1, 2)
-_SMALL_DATA = ("0..3",)
+_SMALL_DATA = {0: ("0..3",), 1: ("0..3",), 2: ("0..1",)}
+"""Data of small integers, by how calm all numbers have to be."""
 _POSITIONS = ("index", "ramp", "repeat")
 """Data streams for tensors whose elements are positions."""
 _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
@@ -104,7 +105,7 @@ def inferred_call(
                 continue
             if each.is_bool:
                 choices[word] = _BOOLEANS
-            elif spec.is_calm and _is_real(kind):
+            elif spec.calm and _is_real(kind):
                 choices[word] = _CALM
             elif each in facts.idle and kind in NUMBERS:
                 choices.setdefault(word, _SMALL)
@@ -260,9 +261,9 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     for each in one.args:
         if each.is_bool and each.is_pointer and each.name in facts.filled:
             data[each.name] = ("0..1",)
-        elif spec.is_calm and each.is_pointer and each.name in facts.filled:
-            data[each.name] = _CALM_DATA if _is_real(facts.kinds[each.name]) else _SMALL_DATA
-    data |= dict.fromkeys(sorted(spec.small), _SMALL_DATA)
+        elif spec.calm and each.is_pointer and each.name in facts.filled:
+            data[each.name] = _CALM_DATA if _is_real(facts.kinds[each.name]) else _SMALL_DATA[spec.calm]
+    data |= dict.fromkeys(sorted(spec.small), _SMALL_DATA[spec.calm])
     data |= {name: (text,) for name, text in spec.ranges.items() if name in facts.filled}
     data |= dict.fromkeys(spec.indices, _POSITIONS) | dict.fromkeys(spec.distinct, _ROLE_DATA["order"])
     data |= {name: (text,) for name, text in spec.ranges.items() if name in spec.indices}

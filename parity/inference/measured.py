@@ -29,6 +29,8 @@ _MOST_GIVEN, _MOST_BLOCKS = 4096, 64
 """The largest number, and the largest number of blocks, that is taken from the host's code."""
 _INTEGERS = (0, 1, 2, 3)
 """Values of the elements of integer tensors. With values that are not positions, the kernel must access the same."""
+_LEAST_RANGE = 2
+"""The least value of elements that may be too large: with 0 and 1, the kernel must work."""
 _SEEDS = (1, 2)
 """Seeds of random elements."""
 _WILD = 100_003
@@ -144,17 +146,22 @@ def _measured(experiment: Experiment, block: Triple, grid: Triple, numbers: Numb
     def observe(fill: InputFill) -> Observation | None:
         return experiment.observe(known, grid, block, shared, fill)
 
-    runs = list[Observation]()
+    runs, most = list[Observation](), _INTEGERS[-1]
     needed = (*experiment.fills, *(InputFill(whole=value) for value in _INTEGERS[1:] if experiment.integer_tensors))
     for fill in needed:
         if (run := observe(fill)) is None:
-            return None
+            if fill.whole < _LEAST_RANGE:
+                return None
+            most = fill.whole - 1
+            break
         runs.append(run)
     others = (*(InputFill(seed=seed) for seed in _SEEDS), *experiment.compared_fills)
     runs += filter(None, map(observe, others))
     reached: dict[str, Accessed] = {name: combined([run[name] for run in runs]) for name in runs[0]}
     if not any(run[name].written for run in runs for name in run):
         return None
+    if numbers and math.prod(block) > 1 and max(each.end for each in reached.values()) <= math.prod(grid):
+        return None  # a block uses a single element: this launch would hide what larger ones show
     small = set[str]()
     for name in (each for each in experiment.integer_tensors if each not in roles):
         for usual in (InputFill(whole=1), InputFill(seed=_SEEDS[0])):
@@ -166,6 +173,7 @@ def _measured(experiment: Experiment, block: Triple, grid: Triple, numbers: Numb
         if all(run[each.name].written == run[each.name].end * each.dtype.itemsize > 0 for run in runs)
         and len({run[each.name].end for run in runs}) == 1
     )  # fmt: skip
+    limited = [each for each in experiment.integer_tensors if each not in roles and most < _INTEGERS[-1]]
     spec = InferredSpec(
         {name: str(max(1, each.end)) for name, each in reached.items()},
         tuple(map(str, grid[: max((i for i in range(3) if grid[i] > 1), default=0) + 1])),
@@ -174,6 +182,7 @@ def _measured(experiment: Experiment, block: Triple, grid: Triple, numbers: Numb
         whole=whole,
         small=frozenset(small),
         roles={name: replace(role, bound=str(known.get(role.bound, ""))) for name, role in roles.items()},
+        ranges=dict.fromkeys(limited, f"0..{most}"),
         is_measured=True,
         made={**{name: str(value) for name, value in numbers.items()}, **experiment.made},
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from parity.emulator.faults import (
+    FAR,
     DataRace,
     InstructionBudgetExceeded,
     MemoryFault,
@@ -100,7 +101,7 @@ class ProbeLaunches:
     begins after ``deadline`` (``time.monotonic``). ``fault`` describes the first launch that failed, ``race`` the first
     one with a data race in shared memory. ``cost`` is the number of instructions of the last launch, and ``too_long``
     are the configurations that need more. ``before`` is True as long as every launch ends with an access before the
-    begin of a buffer.
+    begin of a buffer that is not far away, as from a null pointer.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class ProbeLaunches:
                     break
                 except MemoryFault as fault:
                     self.fault = self.fault or str(fault).splitlines()[0]
-                    self.before &= fault.buffer in self._places and fault.offset < 0
+                    self.before &= fault.buffer in self._places and -FAR < fault.offset < 0
                     if fault.buffer not in self._places or not size <= fault.offset < sizes[-1]:
                         break  # larger allocations would not help
         return self._observed[key]

@@ -36,6 +36,8 @@ _UNWRITTEN, _OUTSIDE = "never-written", "out-of-bounds"
 _RANDOM = "it draws numbers with cuRAND, and hipRAND's numbers differ, so say reference="
 _SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
 """How much larger tensors are in each attempt, and the largest factor and number of elements."""
+_CALMEST = 2
+"""The level of small numbers of the last attempt."""
 _GUESSED_ROLE = "a guess: written; updates= are read as well"
 
 
@@ -143,14 +145,14 @@ class _Attempt:
     """How carefully to declare a kernel.
 
     ``single``: a single launch is enough. ``cautious``: all tensors that the kernel reads have content. ``scale``:
-    tensors are this much larger than what the single launch reaches, because other data may lead to more. ``calm``: all
-    numbers are small and not negative, because an index may depend on them.
+    tensors are this much larger than what the single launch reaches, because other data may lead to more. ``calm``: if
+    not 0, all numbers are small and not negative, because an index may depend on them, and integers are 0 or 1 if 2.
     """
 
     single: bool = False
     cautious: bool = False
     scale: int = 1
-    calm: bool = False
+    calm: int = 0
 
     def after(self, reason: str) -> _Attempt | None:
         """Return the next attempt after one that failed, or None if no other attempt may succeed."""
@@ -160,11 +162,11 @@ class _Attempt:
             return replace(self, cautious=True)
         if not self.single:
             return _Attempt(single=True, cautious=True)
-        if _OUTSIDE not in reason or (self.calm and self.scale == _MOST_SCALE):
+        if _OUTSIDE not in reason or self.calm == _CALMEST:
             return None
-        return (
-            replace(self, scale=self.scale * _SCALE) if self.scale < _MOST_SCALE else replace(self, scale=1, calm=True)
-        )
+        if self.scale < _MOST_SCALE:
+            return replace(self, scale=self.scale * _SCALE)
+        return replace(self, calm=2) if self.calm else replace(self, scale=1, calm=1)
 
 
 def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt = _Attempt()) -> Skeleton:
@@ -220,10 +222,10 @@ def _again(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt
 def _scaled(spec: InferredSpec, attempt: _Attempt) -> InferredSpec:
     """Return a specification with larger tensors, which a launch does not write completely. Bounds remain."""
     if attempt.scale == 1:
-        return replace(spec, is_calm=attempt.calm)
+        return replace(spec, calm=attempt.calm)
     most = min(max(map(int, spec.shapes.values())) * attempt.scale, _MOST_ELEMENTS)
     shapes = {name: dims if name in spec.roles else str(max(int(dims), most)) for name, dims in spec.shapes.items()}
-    return replace(spec, shapes=shapes, whole=frozenset(), is_calm=attempt.calm)
+    return replace(spec, shapes=shapes, whole=frozenset(), calm=attempt.calm)
 
 
 def _rejected(name: str, keywords: Sequence[Keyword]) -> str:

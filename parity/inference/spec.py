@@ -90,7 +90,7 @@ class InferredSpec:
         ranges: Ranges of the elements of integer tensors, as data streams.
         small: Integer tensors whose elements launches have tried only from 0 to 3.
         is_measured: True if a single launch determines shapes and grid.
-        is_calm: True if all numbers have to be small and not negative.
+        calm: If not 0, all numbers have to be small and not negative; if 2, integers have to be 0 or 1.
     """
 
     shapes: Mapping[str, str]
@@ -111,7 +111,7 @@ class InferredSpec:
     ranges: Mapping[str, str] = field(default_factory=dict)
     small: frozenset[str] = frozenset()
     is_measured: bool = False
-    is_calm: bool = False
+    calm: int = 0
 
     @property
     def names(self) -> frozenset[str]:

@@ -6,6 +6,8 @@ members whose type is declared elsewhere.
 
 from __future__ import annotations
 
+import ast
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import tree_sitter
 
+from parity.inference.host_formulas import OPERATORS, parsed_arithmetic
 from parity.platform.files import read_table
 from parity.porting import descendants, parse, source_of
 
@@ -32,8 +35,11 @@ _ALIAS = re.compile(
     re.MULTILINE,
 )
 _NUMBER = re.compile(
-    r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)\b|\b(?:constexpr|const)\s+\w+\s+(\w+)\s*=\s*(\d+)\s*;", re.MULTILINE
+    r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([\w(][^\n]*)"
+    r"|\b(?:constexpr|const)\s+(?:[\w:]+\s+)+?(\w+)\s*=\s*([\w(][^;{}\n]*);",
+    re.MULTILINE,
 )
+"""Matches macros and constants, whose values may be arithmetic with others."""
 _ENUM = re.compile(r"\benum\s+(?:class\s+|struct\s+)?(\w+)\s*\{")
 _ACCESSORS = """
 template <typename T, size_t N, typename P, typename I> struct GenericPackedTensorAccessor {
@@ -45,6 +51,8 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _KERNEL = re.compile(r"__global__(?:[^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(\w+)\s*\(([^{}()]*)\)\s*\{")
 _MOST = 64
 """The largest number of fields of a structure."""
+_DEEPEST = 8
+"""Levels of types or constants that refer to others."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ class Structures:
     def __init__(self, text: str) -> None:
         text = f"{text}\n{_ACCESSORS}"
         self._text = _COMMENT.sub(" ", text)
-        self._numbers = {a or c: int(b or d) for a, b, c, d in _NUMBER.findall(text)}
+        self._numbers = {a or c: b or d for a, b, c, d in _NUMBER.findall(self._text)}
         self._aliases = {b or c or e: a or d or f for a, b, c, d, e, f in _ALIAS.findall(text)}
         self._aliases |= dict.fromkeys(_ENUM.findall(text), "int")
         self._bodies: dict[str, tree_sitter.Node] = {}
@@ -113,7 +121,7 @@ class Structures:
         bare = " ".join(_QUALIFIER.sub(" ", c_type).split())
         stars = "*" * bare.count("*")
         bare = types.get(bare.rstrip("* "), bare.rstrip("* ")) + stars
-        if deep > 8:
+        if deep > _DEEPEST:
             return None
         if bare.endswith("*"):
             return _TypeLayout((Field("", bare, 0, 8),), 8, 8)
@@ -156,14 +164,14 @@ class Structures:
             for declarator in declarators:
                 stars, name, counts = self._declared(declarator, types)
                 one = self._layout(source_of(kind) + "*" * stars, types, deep + 1)
-                if one is None or not name or None in counts:
+                if one is None or not name or None in counts or math.prod(count or 0 for count in counts) > _MOST:
                     return None
                 at += -at % one.align
                 align = max(align, one.align)
                 places = [""]
                 for count in counts:
                     places = [f"{place}_{i}" for place in places for i in range(count or 0)]
-                for place in places[: _MOST + 1]:
+                for place in places:
                     fields += [_inside(each, name + place, at) for each in one.fields]
                     at += one.size
         return _TypeLayout(tuple(fields), max(1, at + -at % align), align) if len(fields) <= _MOST else None
@@ -177,13 +185,29 @@ class Structures:
             elif node.type == "array_declarator":
                 extent = node.child_by_field_name("size")
                 text = source_of(extent) if extent is not None else ""
-                text = types.get(text, text).rstrip("ul")
-                counts.insert(0, int(text) if text.isdecimal() else self._numbers.get(text))
+                counts.insert(0, self._number(types.get(text, text), 0))
             inner = node.child_by_field_name("declarator")
             if inner is None:
                 return 0, "", []
             node = inner
         return stars, source_of(node), counts
+
+    def _number(self, text: str, deep: int) -> int | None:
+        """Return the value of arithmetic with constants, or None if the text does not show it."""
+        try:
+            return self._value(parsed_arithmetic(text), deep)
+        except (ValueError, ZeroDivisionError):
+            return None
+
+    def _value(self, node: ast.expr | None, deep: int) -> int:
+        match node:
+            case ast.Constant(value=int(value)):
+                return value
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+                return OPERATORS[type(op)](self._value(left, deep), self._value(right, deep))
+            case ast.Name(id=name) if deep < _DEEPEST and name in self._numbers:
+                return self._value(parsed_arithmetic(self._numbers[name]), deep + 1)
+        raise ValueError
 
 
 def _inside(field: Field, name: str, at: int) -> Field:

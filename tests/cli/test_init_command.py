@@ -119,6 +119,15 @@ __global__ void looked_up(const double* table, const double* x, double* y, doubl
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n && x[i] >= low) y[i] = table[(int)((x[i] - low) * by)];
 }
+#define KINDS 2
+struct Model { int n; double box, dt; int steps; double cut, mass, depth[KINDS * KINDS], sigma; };
+__global__ void forces(Model m, const double* x, const int* kind, double* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= m.n) return;
+    double sum = 0;
+    for (int j = 0; j < m.n; j++) sum += j == i ? 0 : m.depth[kind[i] * KINDS + kind[j]] * (x[i] - x[j]) * m.sigma;
+    y[i] = sum;
+}
 void host(const float* x, float* y, int B, int C) {
     dim3 block(min(C, 32));
     dim3 grid(B * C / block.x);
@@ -141,6 +150,7 @@ TOLD = {
     "planes": ('grid="1"', "block=32"),
     "boxed": ("count:i32=4",),
     "looked_up": ('"x": ("0.25..1",)', '"by": (0.5, 1.0)'),
+    "forces": ('"kind": ("0..1",)', "depth_3 sigma", "n:i32=4"),
     "counted_f32": ('inputs={"x": "T", "count": "u32"}', 'indices={"count": "count_most+1"}'),
     "placed": ('"begin": ("offsets",)', '"owner": ("0..3",)'),
     "plain": ('inputs={"x": "i16", "h": "f16"}', 'outputs={"y": "i16", "g": "f16"}'),
@@ -159,7 +169,7 @@ def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, source
         conditions = where.partition('"')[2].partition('"')[0].split(" and ")
         assert len(conditions) == len({*conditions}), where
     result = parity("run", "--target", "gfx1100", "--examples", "30")
-    assert result.code == 0 and "PASS  18 kernels," in result.out, result.out + result.err
+    assert result.code == 0 and "PASS  19 kernels," in result.out, result.out + result.err
 
 
 ADD = """__global__ void {0}(const float* x, float* y, int n) {{
@@ -240,6 +250,15 @@ def test_init_interrupted_in_trial_of_declarations_ends(parity, tmp_path, source
     monkeypatch.setattr(Prepared, "execute", interrupted)
     assert parity("init", "--kernels", "src").code == 130
     assert "first_op = Op(" in (tmp_path / "cases" / "one.py").read_text()
+
+
+def test_init_null_pointer_in_a_variable_is_no_access_before_a_buffer(parity, sources, with_nvcc):
+    sources(
+        filled="__device__ float* table;\n__global__ void filled(float* y, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = table[i];\n}\n"
+    )
+    made = parity("init", "--kernels", "src")
+    assert made.code == init.NOTHING_DECLARED and "before a buffer" not in made.err, made.err
 
 
 def test_init_declares_included_kernel_once(parity, tmp_path, sources, with_nvcc):

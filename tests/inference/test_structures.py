@@ -22,6 +22,12 @@ struct Based : Pair { int k; };
 struct alignas(16) Aligned { float a; };
 struct Bits { int a : 3; };
 struct Unknown { Elsewhere e; };
+#define SIDE 2
+#define AREA (SIDE * SIDE)  // of a tile
+constexpr unsigned int MORE = AREA + 1u;
+struct Sized { unsigned char tile[AREA], more[MORE][SIDE]; };
+struct Round { int a[ROUND]; };
+#define ROUND ROUND
 class Camera { public: float3 from; private: double f; };
 """
 
@@ -32,6 +38,16 @@ class Camera { public: float3 from; private: double f; };
         ("Pair", 8, "x float 0 y float 4"),
         ("scene::Camera", 24, "from_x float 0 from_y float 4 from_z float 8 f double 16"),
         ("Step<double>", 24, "rate double 0 p double* 8 n unsigned_long_long 16"),
+        (
+            "Sized",
+            14,
+            " ".join(
+                f"{name} unsigned_char {i}"
+                for i, name in enumerate(
+                    [*(f"tile_{i}" for i in range(4)), *(f"more_{i}_{j}" for i in range(5) for j in range(2))]
+                )
+            ),
+        ),
         ("float3", 12, "x float 0 y float 4 z float 8"),
         (
             "Csr",
@@ -48,7 +64,7 @@ def test_structures_fields_have_c_layout(name, size, fields):
     assert not Structures(SOURCE).fields(name, size + 4), "another size gives a different structure"
 
 
-@pytest.mark.parametrize("name", ["Based", "Aligned", "Bits", "Unknown", "Nowhere", "Missing<int>"])
+@pytest.mark.parametrize("name", ["Based", "Round", "Aligned", "Bits", "Unknown", "Nowhere", "Missing<int>"])
 def test_structures_unknown_fields_are_not_guessed(name):
     assert not any(Structures(SOURCE).fields(name, size) for size in range(1, 64))
 
