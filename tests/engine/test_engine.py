@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 
 from parity.compare.verdict import Status
@@ -19,6 +19,7 @@ from parity.engine.record_file import RecordWriter, environment, read_record
 from parity.runners import Evidence
 from parity.suite.loading import load_suite
 
+KERNELS = Path(__file__).parents[2] / "kernels"
 PLUGIN = (
     NEGATING
     + '''
@@ -121,7 +122,7 @@ neg = Op("unary.neg", kernel="uneg_{T}", types=("f32",), args="numel x out", inp
 @pytest.mark.usefixtures("plugin")
 def test_endless_native_reference_is_wrong_declaration(tmp_path):
     (tmp_path / "unary.py").write_text(ENDLESS_REFERENCE)
-    plan = plan_for(load_suite(ROOT / "kernels", tmp_path), 1, 4, 2, columns=(STEADY,), seconds=2.0)
+    plan = plan_for(load_suite(KERNELS, tmp_path), 1, 4, 2, columns=(STEADY,), seconds=2.0)
     right, endless, skipped = execute_plan(plan, plan.suite(), Workers(1))
     assert right.verdict.passed
     assert endless.verdict.kind == skipped.verdict.kind == DECLARATION
