@@ -205,9 +205,10 @@ class Device:
         at = self._part(allocation, offset, raw.size)
         self._memory.data[at] = raw
         if at.start < self._memory.end:
-            state = _READABLE if constant else _READABLE | _WRITABLE
-            bytes_defined = True if defined is None else np.asarray(defined, bool).reshape(-1)
-            self._memory.state[at] = np.where(bytes_defined, state, _WRITABLE)
+            state: Any = _READABLE if constant else _READABLE | _WRITABLE
+            if defined is not None:
+                state = np.where(np.asarray(defined, bool).reshape(-1), state, _WRITABLE)
+            self._memory.state[at] = state
 
     def read(self, allocation: Allocation, offset: int = 0, size: int | None = None) -> Bytes:
         """Return a copy of ``size`` bytes of an allocation from ``offset`` on (default: all following bytes).

@@ -76,20 +76,21 @@ class DeviceMemory:
         self.size = self.data.size
         self.allocations: list[Allocation] = []  # sorted by address
         self._freed: dict[int, list[int]] = {}
-        self._bounds: list[list[int]] = []  # by slot: the first byte that may be in use, and the byte after the last
+        # By slot: the first byte that may be in use, and the byte after the last.
+        self._bounds = [[i * _SLOT, i * _SLOT or system] for i in range(self.slots)]
         self._count = self._allocated = 0
         self._sparse: list[Allocation] = []
         self.end = self.size
-        self._forget()
 
     @property
     def before(self) -> int:
         """The bytes in front of a multiple of 4 GiB that are traced, of ``TRACED`` bytes for each."""
         return _TRACED // 2 if self.slots > 1 else 0
 
-    def _forget(self) -> None:
-        self._bounds = [[0, self._system], *([(i * _SLOT), i * _SLOT] for i in range(1, self.slots))]
-        self._count = self._allocated = 0
+    @property
+    def _used_slots(self) -> list[list[int]]:
+        """The bounds of the slots in use: each of the first allocations takes the next one."""
+        return self._bounds[: self._count + 1]
 
     def allocate(self, size: int, name: str) -> Allocation:
         """Allocate memory that nothing has written.
@@ -161,7 +162,7 @@ class DeviceMemory:
     @property
     def used(self) -> int:
         """The largest distance of an allocated byte from a multiple of 4 GiB."""
-        return max(max(i * _SLOT - low, high - i * _SLOT) for i, (low, high) in enumerate(self._bounds))
+        return max(max(i * _SLOT - low, high - i * _SLOT) for i, (low, high) in enumerate(self._used_slots))
 
     def span(self, allocation: Allocation) -> slice:
         """Return the slice of an allocation, or of a variable, in ``data`` and ``state``.
@@ -223,18 +224,19 @@ class DeviceMemory:
 
     def reset(self) -> None:
         """Free all allocations, in time proportional to the used memory; returns many used pages to the system."""
-        for low, high in self._bounds:
+        for slot, (low, high) in enumerate(self._used_slots):
             if high - low > _CLEAR_LIMIT and hasattr(mmap, "MADV_DONTNEED"):
                 page = low // mmap.PAGESIZE * mmap.PAGESIZE
                 for m in self._maps:
                     m.madvise(mmap.MADV_DONTNEED, page, -(-(high - page) // mmap.PAGESIZE) * mmap.PAGESIZE)
-            elif high > low:  # most slots are unused
+            else:
                 ctypes.memset(self.state.ctypes.data + low, 0, high - low)
+            self._bounds[slot] = [slot * _SLOT, slot * _SLOT or self._system]
         for each in self._sparse:
             for m in self._maps:
                 m.madvise(mmap.MADV_DONTNEED, each.address - self.base, SPARSE)
         self._sparse.clear()
-        self._forget()
+        self._count = self._allocated = 0
         self.allocations.clear()
         self._freed.clear()
 

@@ -24,6 +24,7 @@ class VariableMemory:
     def __init__(self, memory: DeviceMemory, language: Language, start: int, end: int) -> None:
         self._memory, self._language, self._next, self._end = memory, language, start, end
         self._images: dict[tuple[str, int], tuple[Image, int]] = {}
+        self._contents: dict[tuple[str, int], bytes] = {}
         self._writable: dict[tuple[str, int], tuple[Allocation, ...]] = {}
 
     def place(self, code: CodeObject) -> tuple[Image, int]:
@@ -37,7 +38,8 @@ class VariableMemory:
                 address = self._memory.reserve(len(image.content))
             else:
                 self._next = following
-            self._memory.place_image(address, image.placed(address), image.writable)
+            self._contents[key] = image.placed(address)
+            self._memory.place_image(address, self._contents[key], image.writable)
             self._images[key] = image, address
         return self._images[key]
 
@@ -45,7 +47,7 @@ class VariableMemory:
         """Reset the variables of all code objects, or of one, to their initial values."""
         for key, (image, address) in self._images.items():
             if any(image.sizes) and (code is None or key == (code.digest, code.copy)):
-                self._memory.place_image(address, image.placed(address), image.writable)
+                self._memory.place_image(address, self._contents[key], image.writable)
 
     def find(self, code: CodeObject, name: str) -> Allocation:
         """Return the memory of a variable, ``__constant__`` or ``__device__``, by its name in the source.

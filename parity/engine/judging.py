@@ -118,9 +118,9 @@ def judge(
     )
     outcome = session.execute(code, launch, call.buffers)
     verdict, expected, seen = judging.verdict(outcome)
-    nearest = session.nearest if outcome.drawn and isinstance(session, SupportsNearest) else None
-    if nearest and (first or verdict.status is Status.FAIL):
-        again = nearest.execute(code, launch, call.buffers)
+    varies = outcome.drawn and (first or verdict.status is Status.FAIL)
+    if varies and isinstance(session, SupportsNearest):
+        again = session.nearest.execute(code, launch, call.buffers)
         plain, nearby, other = judging.verdict(again)
         if verdict.passed and not plain.passed:
             outcome, verdict, expected, seen = again, plain, nearby, other

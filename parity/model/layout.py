@@ -84,7 +84,7 @@ class Layout:
         if self.numel == 0:
             return np.empty(self.shape, buffer.dtype)
         steps = tuple(s * buffer.itemsize for s in self.strides)
-        return np.lib.stride_tricks.as_strided(buffer[self.offset :], self.shape, steps)
+        return np.ndarray(self.shape, buffer.dtype, buffer, self.offset * buffer.itemsize, steps)
 
     def coordinates(self, positions: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
         """Return the coordinates of buffer positions, for a tensor without gaps whose dims are in any order."""

@@ -57,15 +57,13 @@ def multiprecision(function: MathFunction, x: Array, p: Any) -> tuple[Array, Arr
 
 def doubles(exact: Sequence[Any], shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Split MPFR numbers (or floats) into float64 plus float64, as ``multiprecision`` returns them."""
-    centres, residuals = [], []
-    subtract = _MP.sub
-    for number in exact:
-        centre = float(number)
-        if math.isinf(centre) and gmpy2.is_finite(number):
-            centre = math.copysign(sys.float_info.max, centre)
-        centres.append(centre)
-        residuals.append(float(subtract(number, centre)) if math.isfinite(centre) else 0.0)
-    return np.array(centres, np.float64).reshape(shape), np.array(residuals, np.float64).reshape(shape)
+    centres = np.array(list(map(float, exact)), np.float64)
+    for i in np.flatnonzero(np.isinf(centres)).tolist():
+        if gmpy2.is_finite(exact[i]):
+            centres[i] = math.copysign(sys.float_info.max, centres[i])
+    subtracted = np.array(list(map(float, map(_MP.sub, exact, centres.tolist()))), np.float64)
+    residuals = np.where(np.isfinite(centres), subtracted, 0.0)
+    return centres.reshape(shape), residuals.reshape(shape)
 
 
 def _map(scalar: Callable[[float], float]) -> Callable[[Array], Array]:

@@ -17,7 +17,8 @@ from parity.model.code_object import Kernel, first_difference
 # fault. A kernel that calls through pointers has all of them, whether it uses them or not.
 _UNSUPPORTED = names("unsupported argument")
 _UNSUPPORTED_AT, _UNSUPPORTED_BYTES = 0x7D00_0000_0000, 1 << 32
-GRID_BARRIER = _UNSUPPORTED_AT + [*_UNSUPPORTED].index("hidden_multigrid_sync_arg") * _UNSUPPORTED_BYTES
+_UNSUPPORTED_POINTERS = {name: _UNSUPPORTED_AT + i * _UNSUPPORTED_BYTES for i, name in enumerate(_UNSUPPORTED)}
+GRID_BARRIER = _UNSUPPORTED_POINTERS["hidden_multigrid_sync_arg"]
 """The address that a barrier of the grid accesses in a launch that is not cooperative."""
 
 
@@ -55,13 +56,16 @@ def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic 
 def argument_segment(kernel: Kernel, args: bytes, shape: LaunchShape, mailbox: int) -> bytes:
     """Return the argument segment: the explicit and the hidden arguments at the places that the metadata states."""
     grid, block = shape.grid, shape.block
-    known = {
-        **{f"hidden_block_count_{axis}": n for axis, n in zip("xyz", grid, strict=True)},
-        **{f"hidden_group_size_{axis}": n for axis, n in zip("xyz", block, strict=True)},
+    known = _UNSUPPORTED_POINTERS | {
+        "hidden_block_count_x": grid[0],
+        "hidden_block_count_y": grid[1],
+        "hidden_block_count_z": grid[2],
+        "hidden_group_size_x": block[0],
+        "hidden_group_size_y": block[1],
+        "hidden_group_size_z": block[2],
         "hidden_grid_dims": max((i + 1 for i in range(3) if grid[i] * block[i] > 1), default=1),
         "hidden_dynamic_lds_size": shape.shared_bytes,
         "hidden_hostcall_buffer": mailbox,
-        **{name: _UNSUPPORTED_AT + i * _UNSUPPORTED_BYTES for i, name in enumerate(_UNSUPPORTED)},
     }
     segment = bytearray(args.ljust(kernel.kernarg_bytes, b"\0"))
     for argument in kernel.hidden:
