@@ -72,7 +72,7 @@ def test_run_captured_cooperative_launch_is_not_judged(replay):
     result = replay("stencil")
     assert result.code == 3
     assert "4 passed, 0 failed, 2 not judged" in result.out
-    assert "synchronisation of a whole grid" in result.err
+    assert "synchronization of a whole grid" in result.err
 
 
 def test_run_captured_other_signature_is_not_judged(replay):

@@ -233,7 +233,7 @@ def test_unsupported_feature_is_named(target, cache):
     (built,) = build(HERE / "kernels", ["refused"], [target], cache=cache)
     assert built.error is None, built.error
     run = Workgroups(AmdgpuDevice(cache=cache, traced=True), built.code_object)
-    sync = "synchronisation of a whole grid (cg::this_grid().sync())"
+    sync = "synchronization of a whole grid (cg::this_grid().sync())"
     with pytest.raises(UnsupportedFeature, match=re.escape(f"kernel 'whole_grid' uses {sync} at refused.cu:6")):
         run("whole_grid", 2, numbers(2), np.zeros(2, np.int32), block=2)
     source = (HERE / "kernels" / "refused.cu").read_text().splitlines()

@@ -34,7 +34,7 @@ OF_SOURCE = [
     ("float y = (float)n;", "float to _Float16 in a cast", "float y = (_Float16)n;"),
     ("size_t y = n;", "size_t to unsigned", "unsigned y = n;"),
     ("__syncthreads();", "barrier dropped", ";"),
-    ("group.sync();", "group not synchronised", ";"),
+    ("group.sync();", "group not synchronized", ";"),
     ("n = __shfl_xor_sync(m, n, 16);", "mask halved", "n = __shfl_xor_sync((m) >> 1, n, 16);"),
     ("n = __shfl_xor_sync(m, n, 16);", "lane beside it", "n = __shfl_xor_sync(m, n, (16) + 1);"),
     ("bool y = isnan(a[i]);", "NaN not asked for", "bool y = false;"),

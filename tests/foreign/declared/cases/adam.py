@@ -1,4 +1,4 @@
-"""adam.cu: a step of an optimiser."""
+"""adam.cu: a step of an optimizer."""
 
 import numpy as np
 
