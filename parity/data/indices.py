@@ -1,6 +1,6 @@
 """Index streams: ids into a dim of a given extent. Like data streams they are endless and have random access.
 
-``offsets`` is the exception: it ends with its tensor.
+``offsets`` and ``consecutive`` are the exceptions: they begin with their tensor, and ``offsets`` ends with it.
 """
 
 from __future__ import annotations
@@ -50,6 +50,11 @@ def _ramp(dtype: DType, index: Array, random: Array, extent: int) -> Array:
     return (index % np.uint64(extent)).astype(dtype.numpy)
 
 
+def _consecutive(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Every index in turn, from 0 at the start of the tensor."""
+    return (np.arange(len(index)) % extent).astype(dtype.numpy)
+
+
 def _permutation(dtype: DType, index: Array, random: Array, extent: int) -> Array:
     """A pseudo-random permutation of all indices, which repeats.
 
@@ -88,6 +93,7 @@ def _offsets(dtype: DType, index: Array, random: Array, extent: int) -> Array:
 
 INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
     "ramp": _ramp,
+    "consecutive": _consecutive,
     "index": _index,
     "repeat": _repeat,
     "sentinel": _sentinel,

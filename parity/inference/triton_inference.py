@@ -17,8 +17,8 @@ from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.ptx_dataflow import Flow, flows
 from parity.inference.signature import Parameter, Signature
 from parity.inference.skeleton import Skeleton, signature_skeleton
-from parity.inference.spec import InferredSpec, KernelArgument
-from parity.inference.triton_launches import launched_spec
+from parity.inference.spec import RACES, InferredSpec, KernelArgument
+from parity.inference.triton_launches import has_plain_data, launched_spec
 from parity.inference.triton_source import TritonFunction, choices, dtypes, likely_strides
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import NUMBERS
@@ -35,6 +35,8 @@ _FEW = 2
 """Whole numbers of a kernel whose launches are explained by formulas instead of taken from one launch."""
 _SIZES = (32, 64, 2, 16, 128)
 """Values to try for constexpr numbers without a known value."""
+_OUTSIDE = "out-of-bounds"
+"""Is part of the reason if an op fails because of an access that no tensor allows."""
 
 
 def triton_skeletons(
@@ -103,15 +105,18 @@ def _skeleton(
     if not result.launches:
         return make(one, None)
     first, *larger = [partial(make, launch.kernel, launch) for launch in result.launches]
-    return _with_larger(first(), larger[0]) if larger else first()
+    found = first()
+    if has_plain_data(result.launches[0]):
+        found = _with_other(found, partial(first, plain=True), _OUTSIDE, RACES)
+    return _with_other(found, larger[0], _OUTSIDE) if larger else found
 
 
-def _with_larger(one: Skeleton, larger: Callable[..., Skeleton]) -> Skeleton:
-    """Return a declaration that gives way to one with larger tensors if it leads out of bounds."""
+def _with_other(one: Skeleton, other: Callable[..., Skeleton], *reasons: str) -> Skeleton:
+    """Return a declaration that gives way to another one if it fails for one of these reasons."""
 
     def again(reason: str) -> Skeleton | None:
-        if "out-of-bounds" in reason:
-            found = larger(single=True)
+        if any(each in reason for each in reasons):
+            found = other(single=True)
             if not (found.question or found.omitted):
                 return replace(found, again=lambda _: one.again(reason))
         return one.again(reason)
@@ -128,8 +133,9 @@ def _compiled_skeleton(
     launch: LaunchedKernel | None,
     *,
     single: bool = False,
+    plain: bool = False,
 ) -> Skeleton:
-    """Return the declaration of a specialization. ``single``: with the numbers of one launch."""
+    """Return the declaration of a specialization. ``single``: with the numbers of one launch, ``plain``: and data."""
     name = f"{module}.{kernel.name.strip('_')}"
     with tempfile.TemporaryDirectory(prefix="parity-triton-") as folder:
         try:
@@ -138,7 +144,8 @@ def _compiled_skeleton(
             return Skeleton("", kernel.name, omitted=f"it does not compile for {PROBED}: {str(error).splitlines()[0]}")
     given: dict[str, Constant | str] = {key: _declared(value) for key, value in one.constants.items()}
     declared = TritonKernel(one.file, kernel.name, {**one.options, **given})
-    return signature_skeleton(name, _signature(kernel, one, made.code, prober, declared, launch), single=single)
+    signature = _signature(kernel, one, made.code, prober, declared, launch, plain=plain)
+    return signature_skeleton(name, signature, single=single)
 
 
 def _declared(value: Constant) -> Constant:
@@ -153,6 +160,8 @@ def _signature(
     prober: Prober,
     declared: TritonKernel,
     launch: LaunchedKernel | None,
+    *,
+    plain: bool,
 ) -> Signature:
     """Return the signature of a compiled kernel, with what its PTX shows."""
     flow = replace(
@@ -187,7 +196,7 @@ def _signature(
             few = sum(each.is_whole for each in args) <= _FEW and not single
             found = prober.probe(probed) if few else ""
             is_general = isinstance(found, InferredSpec) and not found.is_measured
-            return found if is_general else launched_spec(launch, prober, probed)
+            return found if is_general else launched_spec(launch, prober, probed, plain=plain)
         return prober.measure(probed) or "no single launch shows it" if single else prober.probe(probed)
 
     shown = f"{kernel.name}({', '.join(names)})"

@@ -206,7 +206,7 @@ class Declaration:
     """Inputs and updated tensors that hold indices, with the number of valid positions.
 
     The largest value of the type is valid only if the input's ``data`` include ``sentinel``. The stream ``offsets``
-    holds row starts: ascending values from 0 to that number minus one.
+    holds row starts: ascending values from 0 to that number minus one. ``consecutive`` holds 0, 1, 2 and so on.
     """
     data: tuple[str, ...] | Mapping[str, tuple[str, ...]] = DATA
     """Data streams to draw inputs from, for all inputs or by name.

@@ -70,7 +70,8 @@ class LaunchedArgument(msgspec.Struct):
     """What a launch passes for an argument.
 
     A number has a ``value`` in the form of an expression. A tensor has ``elements``, and a tensor of integers the
-    numbers from ``least`` to ``most``. They ``rise`` if each is at least the one before.
+    numbers from ``least`` to ``most``. They ``rise`` if each is at least the one before, and
+    ``ramp`` if they count from 0 to ``most``, repeatedly.
     """
 
     name: str
@@ -81,6 +82,7 @@ class LaunchedArgument(msgspec.Struct):
     most: int = 0
     rises: bool = False
     distinct: bool = False
+    ramps: bool = False
 
 
 class LaunchedKernel(msgspec.Struct):

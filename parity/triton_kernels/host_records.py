@@ -139,6 +139,7 @@ def _tensor(value: Tensor) -> dict[str, Any]:
         steps = np.diff(held.astype(np.int64))
         found |= {"least": int(held.min()), "most": int(held.max()), "rises": bool((steps >= 0).all())}
         found["distinct"] = len(np.unique(held)) == held.size
+        found["ramps"] = bool((held.ravel() == np.arange(held.size) % (int(held.max()) + 1)).all())
     return found
 
 

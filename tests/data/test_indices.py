@@ -22,7 +22,7 @@ def test_ids_are_in_range_or_sentinel(stream, kind, bound):
     assert (400 < none.sum() < 600) if stream == "sentinel" else not none.any()
 
 
-@pytest.mark.parametrize("stream", [each for each in INDEX_STREAMS if each != "offsets"])
+@pytest.mark.parametrize("stream", [*INDEX_STREAMS.keys() - {"offsets", "consecutive"}])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_ids_window_matches_whole_stream(stream, kind):
     whole = ids(stream, kind, 100, 300, "ids", 11)
@@ -34,6 +34,7 @@ def test_ids_have_properties_of_stream():
     assert set(ids("index", u32, 0, 500, "ids", 20)) == set(range(20))
     assert set(ids("repeat", u32, 0, 500, "ids", 20)) == {0, 9, 19}
     assert ids("ramp", u32, 0, 7, "ids", 3).tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert ids("consecutive", u32, 5, 7, "ids", 4).tolist() == [0, 1, 2, 3, 0, 1, 2]  # wherever the window begins
     assert ids("index", u32, 0, 9, "ids", 20).tolist() != ids("index", u32, 0, 9, "other", 20).tolist()
 
 

@@ -119,6 +119,7 @@ def test_positions_and_masks_have_their_numbers(tmp_path):
     launch = first(tmp_path, host)
     index = next(each for each in launch["arguments"] if each["name"] == "index")
     assert (index["least"], index["most"], index["rises"]) == (0, index["elements"] - 1, True)
+    assert index["ramps"]
     assert tensors(launch)["out"][0] == "*u8"
 
 

@@ -37,3 +37,31 @@ def test_file_without_other_packages_is_declared_and_runs(tmp_path, monkeypatch)
     assert 'triton("ops.py:scaled", num_warps=2, num_stages=3, BLOCK=128)' in declared
     assert 'grid="ceil(n/128)"' in declared and 'shapes="x_ptr: n; out_ptr: n"' in declared
     assert main(["run", "--target", "sm_80,gfx942", "--examples", "2", "-j", "1"]) == 0
+
+
+JAGGED = """import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def numbered(x_ptr, out_ptr, starts, seq_lens, total, width, height, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    mask = i < tl.load(seq_lens + row)
+    place = tl.load(starts + row) + i
+    tl.store(out_ptr + place, tl.load(x_ptr + place, mask=mask) * row + total + width + height, mask=mask)
+
+def host(x, index, seq_lens):
+    out = torch.empty_like(x)
+    numbered[(index.shape[0],)](x, out, index, seq_lens, x.numel(), x.shape[0], x.shape[1], BLOCK=64)
+    return out
+"""
+
+
+def test_positions_and_lengths_that_are_drawn_apart_give_way_to_those_of_a_launch(tmp_path, monkeypatch):
+    """Rows that begin and end anywhere overlap: two blocks write the same elements."""
+    (tmp_path / "ops.py").write_text(JAGGED)
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "--triton", "ops.py", "--limit", "600"]) == 0
+    declared = (tmp_path / "cases" / "ops.py").read_text()
+    assert 'data={"starts": ("consecutive",), "seq_lens": ("1..1",)}' in declared and "To be completed" not in declared
