@@ -150,7 +150,6 @@ class Prober:
         experiment = self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET)
         spec = measured_spec(experiment, blocks, kernel.launches, kernel.usual)
         return spec or experiment.launches.race
-        # END
 
     def with_written(self, kernel: ProbedKernel, spec: InferredSpec) -> InferredSpec:
         """Add which tensors the launch of a specification writes completely, if it can be executed."""

@@ -166,7 +166,7 @@ class _Attempt:
             return None
         if self.scale < _MOST_SCALE:
             return replace(self, scale=self.scale * _SCALE)
-        return replace(self, calm=2) if self.calm else replace(self, scale=1, calm=1)
+        return replace(self, calm=_CALMEST) if self.calm else replace(self, scale=1, calm=1)
 
 
 def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt = _Attempt()) -> Skeleton:

@@ -112,7 +112,7 @@ def _skeleton(
 
 
 def _with_other(one: Skeleton, other: Callable[..., Skeleton], *reasons: str) -> Skeleton:
-    """Return a declaration that gives way to another one if it fails for one of these reasons."""
+    """Return a declaration that is replaced by another if it fails for any of these reasons."""
 
     def again(reason: str) -> Skeleton | None:
         if any(each in reason for each in reasons):

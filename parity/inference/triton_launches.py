@@ -41,12 +41,17 @@ def has_plain_data(launch: LaunchedKernel) -> bool:
     Such tensors fit together, while tensors that are drawn independently may lead out of bounds, or give two blocks the
     same elements.
     """
-    return any(each.ramps and each.most > 1 for each in launch.arguments)
+    return any(map(_counts, launch.arguments))
+
+
+def _counts(tensor: LaunchedArgument) -> bool:
+    """Return whether the elements of a tensor are 0, 1, 2, ..., and not only 0 and 1."""
+    return tensor.ramps and tensor.most > 1
 
 
 def _stream(tensor: LaunchedArgument, plain: bool) -> str:
     """Return the data stream of a tensor of integers."""
-    if plain and tensor.ramps and tensor.most > 1:
+    if plain and _counts(tensor):
         return "1..1" if _LENGTHS.fullmatch(tensor.name) else "consecutive"
     if not tensor.most and not tensor.least:
         return ""

@@ -204,14 +204,12 @@ def _runs(
                     return
                 if not is_open and rank != _RANKS[0]:
                     continue
-                for each in facts.values():
-                    _forget_extents(each)
+                _forget_extents(facts)
                 guesses = _Guesses(facts, size, rank, real, optional, flag, is_small)
                 if found := _corrected(path, owner, function, loader, guesses):
                     yield found
                     for more in (each for each in _LARGER if each > size):
-                        for each in facts.values():
-                            _forget_extents(each)
+                        _forget_extents(facts)
                         guesses = _Guesses(facts, more, rank, real, optional, flag)
                         if found := _corrected(path, owner, function, loader, guesses):
                             yield {**found, "larger": True}
@@ -220,10 +218,11 @@ def _runs(
                 is_open = guesses.is_open
 
 
-def _forget_extents(facts: dict[str, Any]) -> None:
-    """Remove corrections that belong to a size."""
-    for name in [name for name in facts if name.startswith("dim") or name == "value"]:
-        del facts[name]
+def _forget_extents(facts: Mapping[str, dict[str, Any]]) -> None:
+    """Remove corrections that belong to a size, for all arguments."""
+    for each in facts.values():
+        for name in [name for name in each if name.startswith("dim") or name == "value"]:
+            del each[name]
 
 
 def _corrected(
