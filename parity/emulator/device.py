@@ -340,12 +340,14 @@ class Device:
         block: Dim3,
         args: bytes,
         shared_bytes: int = 0,
+        rest: Dim3 = (0, 0, 0),
         options: LaunchOptions = LaunchOptions(),  # noqa: B008 - immutable
         whole: bool = False,
     ) -> LaunchStats:
         """Execute a kernel. ``args`` are the explicit arguments, from ``pack``; ``shared_bytes`` is the dynamic LDS.
 
-        If ``whole`` is true, ``args`` also contain the hidden arguments, as a runtime filled them in.
+        The last block along each dim has ``rest`` threads, unless that is 0. If ``whole`` is true, ``args`` also
+        contain the hidden arguments, as a runtime filled them in.
 
         Raises:
             MemoryFault: a wavefront accessed memory that it must not access; the device stays usable and readable.
@@ -355,7 +357,7 @@ class Device:
             UsageError: the kernel does not exist, or the grid, the block or the arguments do not fit it.
         """
         loaded = self._load(code, kernel)
-        shape = LaunchShape(grid, block, shared_bytes)
+        shape = LaunchShape(grid, block, shared_bytes, rest)
         _check_shape(loaded, kernel, shape)
         if len(args) != (size := loaded.kernel.kernarg_bytes if whole else loaded.kernel.explicit_bytes):
             raise UsageError(
@@ -368,7 +370,7 @@ class Device:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
         if fault := self._run(loaded, shape):
             site = FaultSite(
-                self._context, code, kernel, loaded.target, block, self._context.whole,
+                self._context, code, kernel, loaded.target, shape.block_at(self._context.group), self._context.whole,
                 self._log[self._logged : self._context.logged], self._language, self._memory, self._variables,
             )  # fmt: skip
             error = fault_error(fault, site)
@@ -443,6 +445,7 @@ class Device:
         if self._trace and context.ordinal > _ORDINALS:
             self._trace.reset()
         self._logged, self._earlier = context.logged, context.ordinal
+        context.rest[:] = shape.rest
         context.used = max(context.used, self._memory.used)
         program = loaded.executable.program
         context.program = ctypes.addressof(program) if program else 0

@@ -34,16 +34,28 @@ class Traits:
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """The sizes of a launch: blocks, threads of a block, and bytes of dynamic shared memory."""
+    """The sizes of a launch: blocks, threads of a block, and bytes of dynamic shared memory.
+
+    ``rest`` is the number of threads of the last block along each dim; 0: as many as in the other blocks.
+    """
 
     grid: Dim3
     block: Dim3
     shared_bytes: int
+    rest: Dim3 = (0, 0, 0)
 
     @property
     def threads(self) -> int:
         """The number of threads of a block."""
         return self.block[0] * self.block[1] * self.block[2]
+
+    def block_at(self, group: Sequence[int]) -> Dim3:
+        """Return the size of the block with these numbers."""
+        x, y, z = (
+            rest if rest and number == count - 1 else threads
+            for rest, number, count, threads in zip(self.rest, group, self.grid, self.block, strict=True)
+        )
+        return x, y, z
 
 
 class Language(Protocol):

@@ -126,16 +126,18 @@ class Executor:
 
     def _execute(self, loaded: LoadedObject, kernel: Kernel, values: Sequence[int]) -> None:
         name, items, block = kernel.name, values[2:5], values[5:8]
-        if any(size % threads for size, threads in zip(items, block, strict=True)):
-            raise UsageError(f"kernel {name!r} is launched with {items} threads, not a multiple of the block {block}")
-        x, y, z = (size // threads for size, threads in zip(items, block, strict=True))
+        x, y, z = (-(-size // threads) for size, threads in zip(items, block, strict=True))
+        rest = tuple(size % threads for size, threads in zip(items, block, strict=True))
+        cooperative = bool(values[9])
+        if any(rest) and cooperative:
+            raise UsageError(f"cooperative kernel {name!r} has {items} threads, not a multiple of the block {block}")
         at = values[1] - self._memory.base
         args = self._memory.data[at : at + kernel.kernarg_bytes].tobytes() if values[1] else b""
         if name.startswith(blits.PREFIX) and blits.performed(kernel, args, self._memory):
             return
         geometry = f"{name} {values[2:9]}"
         # GPUs start workgroups in order: the workgroups of a rocPRIM scan wait for earlier ones.
-        seed, cooperative = zlib.crc32(geometry.encode()) | 1, bool(values[9])
+        seed = zlib.crc32(geometry.encode()) | 1
         self._device.launch(
             loaded.code(name),
             name,
@@ -143,6 +145,7 @@ class Executor:
             block=(block[0], block[1], block[2]),
             args=args,
             shared_bytes=values[8] - kernel.lds_bytes,
+            rest=(rest[0], rest[1], rest[2]),
             options=LaunchOptions(seed=seed, in_order=True, cooperative=cooperative),
             whole=True,
         )

@@ -61,6 +61,24 @@ def test_launch_with_three_dimensions_numbers_all_threads(device, code):
     assert np.array_equal(device.read(out).view(np.int32), (x * 10000 + y * 100 + z).ravel())
 
 
+def test_last_block_may_have_fewer_threads(device, code):
+    x, out = device.allocate(400, "x"), device.allocate(400, "out")
+    device.write(x, np.arange(100, dtype=np.int32))
+    args = pack(code.kernels["reversed"], [100, x, out])
+    device.launch(code, "reversed", grid=(3, 1, 1), block=(32, 1, 1), rest=(10, 0, 0), args=args)
+    assert device.written(out).reshape(-1, 4).all(1).tolist() == [i < 74 for i in range(100)]
+
+
+def test_last_layer_of_blocks_may_have_fewer_threads(device, code):
+    shape = (2 * 3, 3 * 2, 2 * 5)
+    out = device.allocate(4 * np.prod(shape), "out")
+    args = pack(code.kernels["where"], [0, out])
+    device.launch(code, "where", grid=(2, 3, 2), block=(3, 2, 5), rest=(0, 0, 4), args=args)
+    z, y, x = np.meshgrid(*(np.arange(n) for n in shape[::-1]), indexing="ij")
+    assert np.array_equal(device.written(out).reshape(-1, 4).all(1), (z < 9).ravel())
+    assert np.array_equal(device.read(out).view(np.int32)[: 9 * 36], (x * 10000 + y * 100 + z).ravel()[: 9 * 36])
+
+
 def test_second_launch_reads_results_of_first(device, code):
     a, b, c = (device.allocate(400, name) for name in "abc")
     device.write(a, np.arange(100, dtype=np.int32))

@@ -57,12 +57,9 @@ def argument_segment(kernel: Kernel, args: bytes, shape: LaunchShape, mailbox: i
     """Return the argument segment: the explicit and the hidden arguments at the places that the metadata states."""
     grid, block = shape.grid, shape.block
     known = _UNSUPPORTED_POINTERS | {
-        "hidden_block_count_x": grid[0],
-        "hidden_block_count_y": grid[1],
-        "hidden_block_count_z": grid[2],
-        "hidden_group_size_x": block[0],
-        "hidden_group_size_y": block[1],
-        "hidden_group_size_z": block[2],
+        **{f"hidden_block_count_{axis}": grid[i] - bool(shape.rest[i]) for i, axis in enumerate("xyz")},
+        **{f"hidden_group_size_{axis}": block[i] for i, axis in enumerate("xyz")},
+        **{f"hidden_remainder_{axis}": shape.rest[i] for i, axis in enumerate("xyz")},
         "hidden_grid_dims": max((i + 1 for i in range(3) if grid[i] * block[i] > 1), default=1),
         "hidden_dynamic_lds_size": shape.shared_bytes,
         "hidden_hostcall_buffer": mailbox,
@@ -76,7 +73,8 @@ def argument_segment(kernel: Kernel, args: bytes, shape: LaunchShape, mailbox: i
 
 def dispatch_packet(kernel: Kernel, shape: LaunchShape, kernarg: int) -> bytes:
     """Return the ``hsa_kernel_dispatch_packet_t`` of a launch; its grid sizes count work-items."""
-    items = [blocks * threads for blocks, threads in zip(shape.grid, shape.block, strict=True)]
+    sizes = zip(shape.grid, shape.block, shape.rest, strict=True)
+    items = [blocks * threads - (threads - rest if rest else 0) for blocks, threads, rest in sizes]
     lds = kernel.lds_bytes + shape.shared_bytes
     return struct.pack("<6H5I3Q", 0, 3, *shape.block, 0, *items, kernel.scratch_bytes, lds, 0, kernarg, 0) + bytes(8)
 

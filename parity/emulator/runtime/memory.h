@@ -27,6 +27,7 @@ struct Context {
   i64 budget;                // instructions left until the next check for progress
   u32 checked, fault, instruction, lane, bytes;
   u32 group[3];
+  u32 rest[3];               // threads of the last workgroup along each dim; 0: as many as in the others
   u64 address;
   u32 register_fill;         // the bits of a register that nothing has written
   u32 inverted_register;     // number of a register that holds the complement of register_fill

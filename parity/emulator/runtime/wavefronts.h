@@ -29,6 +29,7 @@ struct Group {
   Wave wave[MAX_WAVEFRONTS];
   void *main;
   u32 waves, current;
+  u32 block[3];  // threads of the running workgroup
   u32 waits;     // the last wavefront of `run_rounds` that waits for memory to change; or ~0
   u64 groups;    // workgroups of the launch
   u32 earlier;   // ordinal of the last wavefront of the previous launch

@@ -114,10 +114,9 @@ typedef u32 Kernel(Context *, Mask exec, const V<u32> *ids, u32 wave);
 struct Job {
   Context *c;
   Kernel *kernel;
-  const u32 *block;
 };
 static u32 run_wave(const Job &job, u32 number) {
-  const u32 *block = job.block, threads = block[0] * block[1] * block[2], begin = number * LANES, left = threads - begin;
+  const u32 *block = job.c->running->block, threads = block[0] * block[1] * block[2], begin = number * LANES, left = threads - begin;
   V<u32> ids[3] = {begin + IOTA, all(0u), all(0u)};
   if (threads != block[0]) {
     V<u32> row = ids[0] / block[0];
@@ -283,8 +282,12 @@ static u32 coprime_step(u32 &random, u32 n) {
     if (a == 1) return step;
   }
 }
-static void set_group(Context *c, const u32 *grid, u64 at) {
+// Sets the numbers and the size of a workgroup.
+static void set_group(Context *c, const u32 *grid, const u32 *block, u64 at) {
+  Group *g = c->running;
   c->group[0] = at % grid[0], c->group[1] = at / grid[0] % grid[1], c->group[2] = at / grid[0] / grid[1];
+  for (int i = 0; i < 3; i++) g->block[i] = c->rest[i] && c->group[i] == grid[i] - 1 ? c->rest[i] : block[i];
+  g->waves = (g->block[0] * g->block[1] * g->block[2] + LANES - 1) / LANES;
 }
 // Each workgroup begins with unwritten LDS.
 static void clear_lds(Context *c) {
@@ -328,7 +331,7 @@ static u32 advance(const Job &job, Resident *r, u64 number, u32 &random) {
   keep_lds(c, r, false);
   return NONE;
 }
-static u32 launch_resident(const Job &job, const u32 *grid, u64 span, u64 begin, u64 step, u32 &random) {
+static u32 launch_resident(const Job &job, const u32 *grid, const u32 *block, u64 span, u64 begin, u64 step, u32 &random) {
   Context *c = job.c;
   Group &g = *c->running;
   const u64 scratch = c->scratch;
@@ -339,7 +342,7 @@ static u32 launch_resident(const Job &job, const u32 *grid, u64 span, u64 begin,
     for (u64 i = 0; i < g.groups; i++) {
       Resident *r = (Resident *)(c->resident + i * (RESIDENT + 2ul * c->lds_bytes));
       if (r->ended) continue;
-      set_group(c, grid, (begin + i * step) % g.groups);
+      set_group(c, grid, block, (begin + i * step) % g.groups);
       c->scratch = scratch + i * span;
       if (advance(job, r, i, random)) return c->fault;
       left -= r->ended;
@@ -354,24 +357,24 @@ static u32 launch_resident(const Job &job, const u32 *grid, u64 span, u64 begin,
   return report_unverified_loads(c);
 }
 EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block, u32 barriers) {
-  const Job job = {c, kernel, block};
+  const Job job = {c, kernel};
   const Subnormals as_before;
   Group group;
-  group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
+  const u64 waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
   group.earlier = c->ordinal, group.unwritten.bytes = 0;
   group.suspects = group.atomics = 0, group.scratched = 1;
   memset(group.begun, 0, sizeof group.begun);
   memset(group.feeds, 0, c->compares ? sizeof group.feeds : 0);
   c->running = &group, c->fault = NONE, c->crossed = 0, c->watched = nullptr;
   if (c->program && c->program->constants) c->program->constants[0] = c->program->constants[1] = 0;
-  const u64 groups = group.groups = (u64)grid[0] * grid[1] * grid[2], span = group.waves * LANES * (u64)c->scratch_stride;
+  const u64 groups = group.groups = (u64)grid[0] * grid[1] * grid[2], span = waves * LANES * c->scratch_stride;
   u32 random = c->seed, step = 1, begin = 0;
   if (random && !c->in_order && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = c->sampled ? 0 : draw(random, groups);
   c->sleeps = 0, c->arrived = 0;
-  if (c->resident) return launch_resident(job, grid, span, begin, step, random);
+  if (c->resident) return launch_resident(job, grid, block, span, begin, step, random);
   for (u64 i = 0, n = c->sampled && c->sampled < groups ? c->sampled : groups; i < n; i++) {
     u64 at = (begin + i * step) % groups;
-    set_group(c, grid, at);
+    set_group(c, grid, block, at);
     clear_lds(c);
     if (group.scratched) clear_scratch(c, span);
     group.scratched = !c->trace[0]; // tracing sets it

@@ -1,4 +1,6 @@
-// A kernel that hiprtc compiles, and the module API. A module that is loaded again has its initial values again.
+// A kernel that hiprtc compiles, and the module API. A module that is loaded again has its initial values again. The last
+// block of hipExtModuleLaunchKernel may have fewer threads.
+#include <hip/hip_ext.h>
 #include <hip/hiprtc.h>
 
 #include "check.h"
@@ -28,6 +30,10 @@ int main() {
         CHECK(hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr));
         CHECK(hipMemcpy(found, out, sizeof found, hipMemcpyDeviceToHost));
         for (int i = 0; i < 64; i++) EXPECT(found[i] == 40 + i);
+        CHECK(hipMemset(out, 0xff, sizeof found));
+        CHECK(hipExtModuleLaunchKernel(function, 40, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr));
+        CHECK(hipMemcpy(found, out, sizeof found, hipMemcpyDeviceToHost));
+        for (int i = 0; i < 64; i++) EXPECT(found[i] == (i < 40 ? 80 + i : -1));
         CHECK(hipModuleUnload(module));
     }
     puts("done");
