@@ -19,7 +19,7 @@ from parity.engine.case_records import CaseRecord
 from parity.engine.sensitivity import NEITHER_SIDE
 from parity.errors import NotAvailable, UsageError
 from parity.inference.case_file import case_file
-from parity.inference.skeleton import Skeleton
+from parity.inference.skeleton import TOO_LITTLE, Skeleton
 from parity.inference.spec import ALWAYS_FAULTS, RACES, in_one_line
 from parity.platform.files import read_text
 from parity.suite.loading import load_suite
@@ -180,10 +180,10 @@ def _misdeclared(record: CaseRecord, doubt: str) -> str:
         return f"{in_one_line(record.verdict.detail)}; in {record.case}"
     detail = record.verdict.detail.strip().splitlines()
     place = f"in {record.case}: {detail[0] if detail else record.verdict.kind}"
-    if record.where.side == "cuda" or NEITHER_SIDE in record.verdict.detail:
+    if _shows_too_little(record):
+        return f"with what was guessed, {TOO_LITTLE} {place}"
+    if record.where.side == "cuda":
         return f"with what was guessed, CUDA's side fails {place}"
-    if record.verdict.kind == "vacuous":
-        return f"with what was guessed, the cases show too little {place}"
     return f"{doubt}; AMD's side fails {place}" if doubt else ""
 
 

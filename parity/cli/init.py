@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from parity.application.case_files import CaseFiles, write_file
@@ -28,10 +29,10 @@ from parity.inference.prober import Prober
 from parity.inference.structures import Structures
 from parity.inference.triton_inference import triton_skeletons
 from parity.inference.triton_source import triton_kernels
-from parity.model.code_object import Kernel
+from parity.model.code_object import Kernel, source_name, unqualified
 from parity.platform.files import CUDA_SUFFIXES, find_below, read_text
 from parity.platform.installation import NAME, install_command, origin
-from parity.porting import find_modules
+from parity.porting import find_modules, guess_instantiations
 from parity.suite.settings import Project, find_project, read_settings
 
 TEMPLATE = Path(__file__).parents[1] / "template"
@@ -217,6 +218,7 @@ def _write_cases(
             built = build(
                 project.kernels, modules, [DEFAULT_TARGETS[0]], settings=settings, progress=BuildCallbacks(done)
             )
+            settings, built = _with_templates(project, modules, settings, built, texts)
     except MissingTool as error:
         _warn(f"no case files are written, because nothing can be compiled: {error}")
         return [], 0
@@ -266,6 +268,24 @@ def _summarized(files: CaseFiles) -> int:
         declared = f"{files.declared} of {files.declared + len(left)} ops are declared"
         _warn(f"{declared}; the others are comments that say what is to be completed: {', '.join(left)}")
     return files.declared
+
+
+def _with_templates(
+    project: Project, modules: Mapping[str, Path], settings: BuildSettings, built: Sequence[Built], texts: HostTexts
+) -> tuple[BuildSettings, list[Built]]:
+    """Build modules again with the kernel templates that nothing in their sources instantiates, if these compile."""
+    guesses = dict[str, tuple[str, ...]]()
+    for each in built:
+        path, known = modules[each.module], {unqualified(source_name(symbol)) for symbol in each.entries}
+        if known and not each.guessed and path.suffix == ".cu":
+            found = guess_instantiations(texts.own(path), (texts.whole(path),), known)
+            guesses[each.module] = tuple(dict.fromkeys(map(str, found)))
+    paths = {module: modules[module] for module, names in guesses.items() if names}
+    kernels = {**settings.kernels, **{module: (*settings.kernels[module], *guesses[module]) for module in paths}}
+    settings = replace(settings, kernels=kernels)
+    again = build(project.kernels, paths, [DEFAULT_TARGETS[0]], settings=settings)
+    better = {each.module: each for each in again if each.entries}
+    return settings, [better.get(each.module, each) for each in built]
 
 
 def _kernels(built: Built) -> Mapping[str, Kernel]:

@@ -110,6 +110,10 @@ class HostTexts:
         """Return the sources with kernels that a file includes, directly or through headers."""
         return frozenset(each for each in self._files(path)[1:] if each.suffix == ".cu")
 
+    def own(self, path: Path) -> str:
+        """Return the text of a file."""
+        return self._texts.get(path, "")
+
     def whole(self, path: Path) -> str:
         """Return the text of a file, followed by the headers of the project that it includes."""
         return "\n".join(self._texts.get(one, "") for one in self._files(path))

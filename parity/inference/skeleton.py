@@ -33,6 +33,8 @@ _NO_OUTPUT = "it has no output that it is given, so nothing can be compared"
 _NOTHING_WRITTEN = "it writes to nothing that it is given, so nothing can be compared"
 _UNWRITTEN, _OUTSIDE = "never-written", "out-of-bounds"
 """Words of failures that a more careful declaration may avoid."""
+TOO_LITTLE = "the cases show too little"
+"""Words for cases with which a kernel writes nothing, or only values that wrong results have as well."""
 _RANDOM = "it draws numbers with cuRAND, and hipRAND's numbers differ, so say reference="
 _SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
 """How much larger tensors are in each attempt, and the largest factor and number of elements."""
@@ -162,9 +164,10 @@ class _Attempt:
             return replace(self, cautious=True)
         if not self.single:
             return _Attempt(single=True, cautious=True)
-        if _OUTSIDE not in reason or self.calm == _CALMEST:
+        is_outside = _OUTSIDE in reason
+        if not (is_outside or TOO_LITTLE in reason) or self.calm == _CALMEST:
             return None
-        if self.scale < _MOST_SCALE:
+        if is_outside and self.scale < _MOST_SCALE:
             return replace(self, scale=self.scale * _SCALE)
         return replace(self, calm=_CALMEST) if self.calm else replace(self, scale=1, calm=1)
 

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
     from parity.porting.hipify import HELPFUL, LITERAL
     from parity.porting.include_closure import closure
     from parity.porting.includes import forget_folders, found_in, included
-    from parity.porting.kernel_templates import Instantiation, instantiations, kernels_of, parameters
+    from parity.porting.kernel_templates import (
+        Instantiation,
+        guess_instantiations,
+        instantiations,
+        kernels_of,
+        parameters,
+    )
     from parity.porting.source_tree import descendants, parse, source_of
     from parity.porting.sources import PORTED_SUFFIXES, Source, find_modules, find_ported
     from parity.porting.staging import compile_as_hip
@@ -38,9 +44,9 @@ __all__ = [
     "ARCH", "COMBINABLE", "HELPFUL", "HIPIFIERS", "HIPIFY", "HIP_ON_CUDA", "LITERAL", "PORTED_SUFFIXES",
     "Instantiation", "PortError", "Source", "StagedCuda", "Switch", "Translation", "TranslationError", "Variant",
     "after_errors", "chosen_hipifier", "closure", "compile_as_cuda", "compile_as_hip", "compile_with_templates",
-    "confirmed", "descendants", "find_modules", "find_ported", "forget_folders", "found_in", "hipifier_fingerprint",
-    "included", "instantiations", "kernels_of", "parameters", "parse", "real_libraries", "setting_for", "source_of",
-    "stubbed_libraries", "switches_of_kernels", "with_cuda_version", "with_kernels",
+    "confirmed", "descendants", "find_modules", "find_ported", "forget_folders", "found_in", "guess_instantiations",
+    "hipifier_fingerprint", "included", "instantiations", "kernels_of", "parameters", "parse", "real_libraries",
+    "setting_for", "source_of", "stubbed_libraries", "switches_of_kernels", "with_cuda_version", "with_kernels",
 ]  # fmt: skip
 
 __getattr__ = lazy_getattr(__name__, __file__)

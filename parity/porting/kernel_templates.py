@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import tree_sitter
@@ -44,6 +44,11 @@ class Instantiation:
         *namespaces, own = name.split("::")
         return cls(tuple(namespaces), own + bracket + arguments)
 
+    @property
+    def visible(self) -> str:
+        """The name as code spells it: without anonymous namespaces, which only a demangler spells."""
+        return self.name.replace("(anonymous namespace)::", "")
+
     def __str__(self) -> str:
         return "::".join((*self.namespaces, self.name))
 
@@ -52,7 +57,7 @@ def instantiations(kernels: Sequence[Instantiation]) -> str:
     """Return host code that instantiates kernel templates, one per line."""
     lines = [
         f"{''.join(f'namespace {name} {{ ' for name in each.namespaces)}"
-        f"static void* const parity_kernel_{i} = (void*)&{each.name};{' }' * len(each.namespaces)}\n"
+        f"static void* const parity_kernel_{i} = (void*)&{each.visible};{' }' * len(each.namespaces)}\n"
         for i, each in enumerate(kernels)
     ]
     return f'\n#line 1 "{INSTANTIATIONS}"\n{"".join(lines)}' if lines else ""
@@ -127,11 +132,12 @@ def passed_templates(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
         yield from (each for each in passed if _name_field(each) in defined)
 
 
-def guess_instantiations(text: str, texts: Sequence[str] = ()) -> Iterator[Instantiation]:
+def guess_instantiations(text: str, texts: Sequence[str] = (), known: Collection[str] = ()) -> Iterator[Instantiation]:
     """Yield an instantiation of each kernel template of a source, with ``float`` where nothing gives a type.
 
     Numbers come from the launches in the file, including constants that a launch names. A template without a launch
-    gets 32. ``texts`` are the sources of all files that this one includes.
+    gets 32. ``texts`` are the sources of all files that this one includes. The names of kernels in ``known`` are left
+    out.
     """
     tree = parse(text)
     by_name: dict[str, dict[tuple[str, ...], None]] = {}
@@ -141,7 +147,7 @@ def guess_instantiations(text: str, texts: Sequence[str] = ()) -> Iterator[Insta
     for node in tree.nodes():
         kernel = _KERNEL.search(head_of(node)) if node.type == "template_declaration" else None
         listed = node.child_by_field_name("parameters") if kernel else None
-        if kernel is None or listed is None:
+        if kernel is None or listed is None or kernel[1] in known:
             continue
         defaults = [_default(child, texts) for child in listed.named_children if child.type != "comment"]
         for given in by_name.get(kernel[1], [()]):
