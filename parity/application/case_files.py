@@ -78,20 +78,35 @@ class CaseFiles:
 
     def try_declarations(self, *, shown: bool = True) -> None:
         """Write the files. Declare ops that fail on CUDA's side more carefully, or turn them into comments."""
-        self.write()
-        untried, self.tried_at = self.untried, time.monotonic()
-        while untried:
-            failed, again = self._failed(untried, shown), dict[str, tuple[_CaseFile, Skeleton]]()
-            for name, reason in failed.items():
-                file, op = untried[name]
-                if reason == _TOO_SLOW or (better := op.again(reason)) is None:
-                    self.asked[name] = reason
-                else:
-                    file.ops[file.ops.index(op)] = better
-                    again[name] = file, better
-            untried = again
+        try:
             self.write()
-        self.untried, self.tried_at = {}, time.monotonic()
+            while self.untried:
+                self._try_all(shown)
+        finally:  # after an interruption, ops are left
+            self.write_tried()
+        self.tried_at = time.monotonic()
+
+    def _try_all(self, shown: bool) -> None:
+        failed, again = self._failed(self.untried, shown), dict[str, tuple[_CaseFile, Skeleton]]()
+        for name, reason in failed.items():
+            file, op = self.untried[name]
+            if reason == _TOO_SLOW or (better := op.again(reason)) is None:
+                self.asked[name] = reason
+            else:
+                file.ops[file.ops.index(op)] = better
+                again[name] = file, better
+        self.untried = again
+        self.write()
+
+    def write_tried(self) -> None:
+        """Write all files without the ops that are still to be executed. The next parity init declares these."""
+        for name, (file, _) in self.untried.items():
+            file.ops = [each for each in file.ops if each.name != name]
+        self.untried = {}
+        for path in [path for path, file in self.files.items() if not (file.ops or file.before)]:
+            del self.files[path]
+            path.unlink(missing_ok=True)
+        self.write()
 
     def write(self) -> None:
         """Write all files."""
@@ -103,25 +118,24 @@ class CaseFiles:
 
         Ops whose cases are not finished within the time limit count as declared if a case succeeded on each side.
         """
-        failed = self._tried(untried, Settings(examples=_FEW), shown)
-        rest = {name: one for name, one in untried.items() if name not in failed}
-        return failed | (self._tried(rest, Settings(), shown) if rest else {})
-
-    def _tried(
-        self, untried: Mapping[str, tuple[_CaseFile, Skeleton]], settings: Settings, shown: bool
-    ) -> dict[str, str]:
-        """Execute cases until the time limit. Return why ops are misdeclared, by name."""
         project = self.project
         try:
             suite = load_suite(project.kernels, project.cases, sides=project.sides)
             chosen = select_columns([CUDA_SIDE, DEFAULT_RUNNER], [self.cuda, self.other])
         except (UsageError, NotAvailable):  # the files declare no op, or nothing can execute CUDA's side
             return {}
-        entries = tuple(entry for entry in suite.entries if entry.op.name in untried)
         rejected = "parity rejects the file that declares it: " + "; ".join(suite.problems)
         failed = dict.fromkeys(untried.keys() - suite.ops.keys(), rejected)
-        run = Run(replace(suite, known=None), Selection(entries), chosen, settings)
-        end = math.inf
+        run = Run(replace(suite, known=None), Selection(()), chosen)
+        for settings in (Settings(examples=_FEW), Settings()):
+            if rest := {name: op for name, (_, op) in untried.items() if name not in failed}:
+                failed |= self._tried(rest, replace(run, settings=settings), shown)
+        return failed
+
+    def _tried(self, untried: Mapping[str, Skeleton], run: Run, shown: bool) -> dict[str, str]:
+        """Execute cases of ops until the time limit. Return why ops are misdeclared, by name."""
+        entries = tuple(entry for entry in run.suite.entries if entry.op.name in untried)
+        run, failed, end = replace(run, selection=Selection(entries)), dict[str, str](), math.inf
 
         def check_time(record: CaseRecord) -> None:
             if time.monotonic() > end:
@@ -135,9 +149,9 @@ class CaseFiles:
             results = prepared.execute(report, check_time)
         if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _OutOfTime):
             raise results.stopped
-        is_first = settings.examples == _FEW
+        is_first = run.settings.examples == _FEW
         reasons = (
-            (each.op, _misdeclared(each, untried[each.op][1].doubt))
+            (each.op, _misdeclared(each, untried[each.op].doubt))
             for each in results.records
             if not (is_first and _shows_too_little(each))
         )

@@ -304,7 +304,7 @@ def _reported(built: Sequence[Built], files: CaseFiles) -> Iterator[tuple[Built,
             i = len(built)
     finally:
         if i < len(built):
-            files.write()
+            files.write_tried()
             done = f"{len(files.files)} case files are written"
             errors().print(f"parity: {done}; the same command continues with the remaining kernels")
 
