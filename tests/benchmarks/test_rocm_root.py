@@ -30,3 +30,12 @@ def test_single_check_runs_alone_in_the_environment_of_the_root(checks, capfd, m
     assert rocm_root.main() == 0
     out = capfd.readouterr().out
     assert "only /opt/parity/bin:" in out and "exit 3" not in out
+
+
+def test_make_installs_everything_that_tests_import(monkeypatch, tmp_path):
+    commands = []
+    monkeypatch.setattr(rocm_root.subprocess, "run", lambda *arguments, **options: None)
+    monkeypatch.setattr(rocm_root, "inside", lambda root, command: commands.append(command))
+    (tmp_path / "etc/apt/apt.conf.d").mkdir(parents=True)
+    rocm_root.make(tmp_path)
+    assert "--group test" in commands[-1] and (tmp_path / rocm_root.READY).exists()
