@@ -16,7 +16,7 @@ from pathlib import Path
 from parity.build.compilation import Attempts, Job, fingerprint
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
-from parity.build.triton_modules import build_triton, is_triton
+from parity.build.triton_modules import build_triton
 from parity.build.variant_search import build_source, chosen_variant, describe_helpful, read_code_object
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.errors import NoSource
@@ -25,7 +25,17 @@ from parity.model.code_object import CodeObject, prebuilt
 from parity.platform import subprocesses
 from parity.platform.cache import Cache, default_root
 from parity.platform.files import read_text
-from parity.porting import ARCH, HELPFUL, PORTED_SUFFIXES, Source, chosen_hipifier, closure, find_modules, find_ported
+from parity.porting import (
+    ARCH,
+    HELPFUL,
+    PORTED_SUFFIXES,
+    Source,
+    chosen_hipifier,
+    closure,
+    embeds_cuda,
+    find_modules,
+    find_ported,
+)
 from parity.suite.loading import Suite
 
 
@@ -71,7 +81,7 @@ def build(
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
     store = cache or Cache(default_root() / "build")
     sources = find_sources(folder, {module: path.absolute() for module, path in paths.items()}, chosen, settings)
-    compiled = {each: source for each, source in sources.items() if source and not is_triton(source)}
+    compiled = {each: source for each, source in sources.items() if source and not source.is_triton}
     vendors = {vendor for (_, vendor), source in compiled.items() if not source.prebuilt}
     fingerprints = {each: fingerprint(each) for each in chosen if each.vendor in vendors}
 
@@ -82,7 +92,7 @@ def build(
         source = sources[module, to.vendor]
         if source is None:
             built = Built(module, to.name, 0.0, error=missing_source(module, to, paths[module], settings.sides))
-        elif is_triton(source):
+        elif source.is_triton:
             built = build_triton(source, to, store)
         elif source.prebuilt:
             built = read_code_object(source, to, store)
@@ -144,7 +154,7 @@ def source_as_built(suite: Suite, module: str, name: str) -> Source | None:
     one, store = target(name), Cache(default_root() / "build")
     absolute = {module: path.absolute() for module, path in paths.items()}
     source = find_sources(suite.kernels.absolute(), absolute, [one], settings).get((module, one.vendor))
-    if source is None or source.prebuilt or is_triton(source):
+    if source is None or source.prebuilt or source.is_triton:
         return None
     return chosen_variant(source, Job(one, fingerprint(one), store, Attempts(module, name, None)))
 
@@ -215,9 +225,9 @@ def _source(
     options = sides.cuda if vendor == "cuda" else sides.amd
     if given := prebuilt(path):
         return Source(module, folder, path, options, {}, prebuilt=given)
-    if path.suffix == ".py":
-        texts = {path: read_text(path)}
-        return Source(module, folder, path, CompileOptions(), texts, kernels=tuple(settings.kernels.get(module, ())))
+    if path.suffix == ".py" and not embeds_cuda(text := read_text(path)):
+        kernels = tuple(settings.kernels.get(module, ()))
+        return Source(module, folder, path, CompileOptions(), {path: text}, kernels=kernels, is_triton=True)
     root, source, ported = folder, path, path.suffix == ".hip"
     if vendor == "amd" and sides.ported and not ported:
         root, ported = sides.ported.absolute(), True

@@ -18,11 +18,6 @@ from parity.triton_kernels.compilation import compile_module, triton_version
 from parity.triton_kernels.kernel import Specialization
 
 
-def is_triton(source: Source) -> bool:
-    """Return True if the source is a Python file."""
-    return source.path.suffix == ".py"
-
-
 def build_triton(source: Source, target: Target, cache: Cache) -> Built:
     """Build the Triton kernels of a module. The result is cached until one of the imported files changes.
 

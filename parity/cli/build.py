@@ -30,7 +30,7 @@ from parity.model.code_object import Kernel, plain, source_name, spelled, unqual
 from parity.model.finding import Finding
 from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
-from parity.porting import Switch, Translation, find_modules, kernels_of, setting_for, stubbed_libraries
+from parity.porting import Switch, Translation, find_modules, is_cuda_source, kernels_of, setting_for, stubbed_libraries
 from parity.report.tables import coloured
 from parity.suite.loading import Suite, load_suite
 from parity.suite.settings import Project, find_project
@@ -123,7 +123,7 @@ def _cuda_sides(modules: Mapping[str, Path]) -> dict[str, Path]:
         nvcc()
     except MissingTool:
         return {}
-    return {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
+    return {name: path for name, path in modules.items() if is_cuda_source(path)}
 
 
 def _suite(project: Project) -> Suite | None:

@@ -30,9 +30,9 @@ from parity.inference.structures import Structures
 from parity.inference.triton_inference import triton_skeletons
 from parity.inference.triton_source import triton_kernels
 from parity.model.code_object import Kernel, source_name, unqualified
-from parity.platform.files import CUDA_SUFFIXES, find_below, read_text
+from parity.platform.files import find_below, read_text
 from parity.platform.installation import NAME, install_command, origin
-from parity.porting import find_modules, guess_instantiations
+from parity.porting import find_modules, guess_instantiations, has_source, is_cuda_source
 from parity.suite.settings import Project, find_project, read_settings
 
 TEMPLATE = Path(__file__).parents[1] / "template"
@@ -66,7 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
             break
     written, declared = list[Path](), 0
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
-    has_own = kernels.is_dir() and any(find_below(kernels, *CUDA_SUFFIXES, ".hip"))
+    has_own = kernels.is_dir() and has_source(kernels)
     if not has_own:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
     table = f'[tool.parity]\nkernels = "{arguments.kernels}"\ncases = "{arguments.cases}"\n'
@@ -315,7 +315,7 @@ def _build_cuda(project: Project, modules: Mapping[str, Path], settings: BuildSe
         nvcc()
     except MissingTool:
         return None
-    sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
+    sources = {name: path for name, path in modules.items() if is_cuda_source(path)}
     with build_progress(len(sources)) as done:
         built = build(project.kernels, sources, [CUDA_TARGET], settings=settings, progress=BuildCallbacks(done))
     return {one.module: one for one in built}

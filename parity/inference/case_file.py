@@ -31,7 +31,7 @@ def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str
     texts = [_text(op, asked.get(op.name, op.question)) for op in ops]
     if before:
         return "\n\n".join((before.rstrip("\n"), *texts)) + "\n"
-    names = "Op, triton" if source.suffix == ".py" else "Op"
+    names = "Op, triton" if any("triton(" in text for text in texts) else "Op"
     return _template("case_file.py.j2").render(source=source, texts=texts, names=names)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from parity.inference.host_formulas import CAST, OPERATORS, Formulas, HostValues, parsed_arithmetic
 from parity.inference.structures import SIZES
 from parity.platform.files import find_below, read_content
-from parity.porting import descendants, included, parse, source_of
+from parity.porting import cuda_code, descendants, embeds_cuda, included, parse, source_of
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
 _VARIABLES = re.compile(r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?=(\w+\s*[={][^;]*);)")
@@ -34,7 +34,7 @@ _ENUMERATOR = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d+)\s*[,}]")
 _SIZEOF = re.compile(r"\bsizeof\s*\(\s*([\w\s:]+?)\s*\)")
 _KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
-_SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl")
+_SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl", ".py")
 _APART = re.compile(r"<< <|>> >(?=\s*\()")
 _DEEP = 8
 """The largest number of names on the way to a value."""
@@ -158,8 +158,11 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file. Old sources may have comments in another encoding than UTF-8."""
-    return read_content(path).decode(errors="replace")
+    """Return the text of a file: for Python, the CUDA code in it. Old sources may have comments in another encoding."""
+    text = read_content(path).decode(errors="replace")
+    if path.suffix != ".py":
+        return text
+    return cuda_code(text, path) if embeds_cuda(text) else ""
 
 
 def _nearest(path: Path, others: Sequence[Path]) -> list[Path]:

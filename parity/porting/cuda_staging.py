@@ -145,7 +145,7 @@ class _CudaStaging:
 
     def _staged(self, host: HostCode) -> StagedCuda:
         source = self._source
-        if host != HostCode() or source.linked:
+        if host != HostCode() or source.linked or source.path.suffix == ".py":
             return self._write(host)
         unit = Unit(source.path, source.folders, tuple(map(_forced, source.options.forced)), source.options.flags)
         return StagedCuda(unit, {path: source.name(path) for path in source.files})

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from parity.platform.files import is_file
 from parity.porting.build_files import folders_of
+from parity.porting.python_sources import cuda_code
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """Matches an ``#include`` line; the groups are the bracket and the header."""
@@ -37,9 +38,12 @@ _LEVELS_UP, _LEVELS_DOWN = 8, 2
 def read_source(path: Path) -> str:
     """Return the text of a source, without a byte order mark, and with ``/`` in the paths of its includes.
 
-    Bytes that are not UTF-8, as in old comments, pass through unchanged.
+    Bytes that are not UTF-8, as in old comments, pass through unchanged. The text of a Python file is the CUDA code
+    that it embeds.
     """
     text = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
+    if path.suffix == ".py":
+        return cuda_code(text, path)
     return _BACKSLASHES.sub(lambda include: include[0].replace("\\", "/"), text)
 
 

@@ -18,6 +18,7 @@ from parity.porting.header_templates import GeneratedHeader
 from parity.porting.hipify import LITERAL
 from parity.porting.host_code import RepairState
 from parity.porting.includes import included, searched
+from parity.porting.python_sources import is_cuda_source
 
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
 """Suffixes of the source of a port, the most likely first."""
@@ -45,6 +46,7 @@ class Source:
         switches: Flags that come from the project's build files, and not from a setting.
         linked: Other sources that nvcc links with this one, and that are compiled after it.
         parts: Sources that ``path`` includes, and that are built by building it.
+        is_triton: The kernels are Triton functions of a Python file.
         guessed: parity guessed ``kernels``; the user did not request them.
         without: Device code is left out as well if its headers or libraries are absent.
         repairs: The progress in leaving out code that does not compile.
@@ -65,6 +67,7 @@ class Source:
     switches: tuple[Switch, ...] = ()
     linked: tuple[Path, ...] = ()
     parts: tuple[Path, ...] = ()
+    is_triton: bool = False
     guessed: bool = False
     without: bool = False
     repairs: RepairState = field(default_factory=RepairState, repr=False, compare=False)
@@ -116,9 +119,10 @@ def find_modules(
 ) -> dict[str, Path]:
     """Return the source of each module in ``folder``, or of the given modules, in alphabetical order.
 
-    A module is a ``.cu`` or ``.cu.cc`` file, or a ``.hip`` file without such a file next to it. Its name is the path
-    below ``folder`` without the suffix. The source of a module that is given as code objects does not exist. Files
-    below ``ported`` belong to the other side. Python files are modules only if they are among ``declared``.
+    A module is a ``.cu`` or ``.cu.cc`` file, a ``.hip`` file without such a file next to it, or a Python file that
+    embeds CUDA code. Its name is the path below ``folder`` without the suffix. The source of a module that is given as
+    code objects does not exist. Files below ``ported`` belong to the other side. Other Python files are modules only if
+    they are among ``declared``.
 
     Raises:
         UsageError: The folder does not exist or holds no source, a name is too long, or a module is not in it.
@@ -128,6 +132,7 @@ def find_modules(
     apart = ported if ported and ported != folder and ported.is_relative_to(folder) else None
     found: dict[str, Path] = {}
     python = [path for path in declared if path.suffix == ".py" and path.is_file()]
+    python += [path for path in sorted(find_below(folder, ".py")) if path not in python and is_cuda_source(path)]
     for path in (*sorted(find_below(folder, *_MODULE_SUFFIXES), key=_rank), *python):
         if apart and path.is_relative_to(apart):
             continue

@@ -23,9 +23,10 @@ from parity.model.case import Case, split
 from parity.model.code_object import prebuilt
 from parity.op import Entry, NamedCase, Op, Step
 from parity.platform.cache import digest
-from parity.platform.files import CUDA_SUFFIXES, find_below, require_file
+from parity.platform.files import CUDA_SUFFIXES, require_file
 from parity.platform.integrity import check_integrity, protect
 from parity.platform.time_limit import TimeLimitExceeded, end_stuck_process, time_limit
+from parity.porting import has_source
 from parity.suite.corpus import read_corpus
 from parity.suite.imported_files import forget_changed_modules, recording
 from parity.suite.selection import EntryName, Selection, select
@@ -192,7 +193,7 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None, only: 
     suite = Suite(kernels, cases, ops, sides=sides or Sides(), case_files=case_files, imported=tuple(imported))
     problems += _missing_sources(suite).values()
     if not only and suite.files and len(suite.missing) == len(suite.files):
-        if not any(find_below(kernels, *CUDA_SUFFIXES, ".hip")):
+        if not has_source(kernels):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")
         raise UsageError("\n".join(problems))
     found, complaints = read_corpus(suite.ops, suite.case_files)

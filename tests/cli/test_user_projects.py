@@ -258,3 +258,18 @@ def test_reference_with_fmin_of_signalling_nan_is_explained(parity, library):
     cases.write_text(cases.read_text().replace("np.where(x < 0, x, 0)", "np.fmin(x, 0)"))
     result = parity("run", "activations.low[f32](x=()~near@1217)", "--target", "gfx1100", "-j", "1")
     assert result.code == 1 and "an input of this element is a signalling NaN" in result.out
+
+
+def test_kernels_in_python_strings_have_a_verdict_with_python_lines(parity, tmp_path, monkeypatch):
+    (tmp_path / "src").mkdir()
+    kernel = 'extern "C" __global__ void scale(const float* x, float* y, float a, int n) {'
+    body = ["int i = blockIdx.x * blockDim.x + threadIdx.x;", "if (i < n) y[i] = a * x[i];", "}"]
+    source = tmp_path / "src" / "ops.py"
+    source.write_text("\n".join(('import cupy\n\nscale = cupy.RawKernel(r"""', kernel, *body, '""", "scale")\n')))
+    monkeypatch.chdir(tmp_path)
+    assert parity("init", "--kernels", "src").code == 0
+    assert parity("run", *TARGET, "--examples", "2").code == 0
+    source.write_text(source.read_text().replace("i < n", "i <= n"))
+    result = parity("run", *TARGET, "--examples", "2")
+    assert result.code == 1 and "out-of-bounds read" in result.out
+    assert "src/ops.py:6   if (i <= n) y[i] = a * x[i];" in result.out
