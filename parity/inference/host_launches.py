@@ -221,13 +221,14 @@ class _HostDefinitions:
             text = text.strip()
             if match := re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL):
                 return _split(match[1])
-            if (given := self._last(self._dims, text, at)) is not None:
+            found, number = self._nearest(self._dims, text, at), self._nearest(self._values, text, at)
+            if found and (number is None or found >= number):  # another function may give the name to a number
                 fields = tuple(self._last(self._values, f"{text}.{axis}", at) for axis in "xyz")
-                parts = _split(given)
+                parts = _split(found[2])
                 return [fields[i] or (parts[i] if i < len(parts) and parts[i] else "1") for i in range(3)]
-            if (given := self._last(self._values, text, at)) is None or given.strip() == text:
+            if number is None or number[2].strip() == text:
                 return None
-            text = given
+            text = number[2]
         return None
 
     def value(self, text: str, at: int, met: frozenset[str] = frozenset()) -> int | str | None:
@@ -264,11 +265,15 @@ class _HostDefinitions:
         raise ValueError
 
     @staticmethod
-    def _last(table: Mapping[str, list[tuple[int, str]]], name: str, at: int) -> str | None:
-        """Return the last value of a name before a position, or else the first after it."""
-        values = table.get(name, [])
-        before = [text for place, text in values if place <= at]
-        return before[-1] if before else values[0][1] if values else None
+    def _nearest(table: Mapping[str, list[tuple[int, str]]], name: str, at: int) -> tuple[bool, int, str] | None:
+        """Return the last value of a name before a position, or else the first after it; the nearer, the larger."""
+        found = [(place <= at, place if place <= at else -place, text) for place, text in table.get(name, [])]
+        return max(found, default=None, key=lambda each: each[:2])
+
+    def _last(self, table: Mapping[str, list[tuple[int, str]]], name: str, at: int) -> str | None:
+        """Return the text of the nearest value of a name."""
+        found = self._nearest(table, name, at)
+        return found and found[2]
 
 
 def _with_sizes(text: str) -> str:

@@ -30,6 +30,8 @@ template <typename T, int N> __global__ void t(T* x);
         ("void f(int threads) { k<<<1, threads, cols * 4>>>(x, n); }", ("threads",), None),
         ("void f() { k<<<1, std::min(n, 1024)>>>(x, n); }", (None,), 0),
         ("void f() { int b = 64; k<<<1, b>>>(x, n); b = 2; }", (64,), 0),
+        ("void f() { int b = 64; k<<<1, b>>>(x, n); } void g() { dim3 b(5, 5); h<<<1, b>>>(); }", (64,), 0),
+        ("void g() { int b = 64; h<<<1, b>>>(); } void f() { dim3 b(5, 5); k<<<1, b>>>(x, n); }", (5, 5, 1), 0),
         ("void f() { int a = b + 1; int b = a + 1; k<<<1, a + b>>>(x, n); }", (None,), 0),
     ],
 )
