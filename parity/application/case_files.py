@@ -20,7 +20,7 @@ from parity.engine.sensitivity import NEITHER_SIDE
 from parity.errors import NotAvailable, UsageError
 from parity.inference.case_file import case_file
 from parity.inference.skeleton import TOO_LITTLE, Skeleton
-from parity.inference.spec import ALWAYS_FAULTS, RACES, in_one_line
+from parity.inference.spec import ALWAYS_FAULTS, RACES, in_one_line, is_scatter
 from parity.platform.files import read_text
 from parity.suite.loading import load_suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
@@ -151,7 +151,7 @@ class CaseFiles:
             raise results.stopped
         is_first = run.settings.examples == _FEW
         reasons = (
-            (each.op, _misdeclared(each, untried[each.op].doubt))
+            (each.op, _misdeclared(each, untried[each.op]))
             for each in results.records
             if not (is_first and _shows_too_little(each))
         )
@@ -186,19 +186,21 @@ def _shows_too_little(record: CaseRecord) -> bool:
     return record.verdict.kind == "vacuous" or NEITHER_SIDE in record.verdict.detail
 
 
-def _misdeclared(record: CaseRecord, doubt: str) -> str:
-    """Return why a failure shows nothing of the port, or an empty string. With ``doubt``, the sides may differ."""
+def _misdeclared(record: CaseRecord, op: Skeleton) -> str:
+    """Return why a failure shows nothing of the port, or an empty string. With a doubt, the sides may differ."""
     if not record.verdict.failed:
         return ""
-    if record.where.side == "cuda" and record.verdict.kind.startswith(RACES) and f"of {LDS}:" in record.verdict.detail:
-        return f"{in_one_line(record.verdict.detail)}; in {record.case}"
+    message = in_one_line(record.verdict.detail)
+    is_race = record.where.side == "cuda" and record.verdict.kind.startswith(RACES) and f"of {LDS}:" in message
+    if is_race and not is_scatter(message):
+        return f"{message}; in {record.case}"
     detail = record.verdict.detail.strip().splitlines()
     place = f"in {record.case}: {detail[0] if detail else record.verdict.kind}"
     if _shows_too_little(record):
         return f"with what was guessed, {TOO_LITTLE} {place}"
     if record.where.side == "cuda":
         return f"with what was guessed, CUDA's side fails {place}"
-    return f"{doubt}; AMD's side fails {place}" if doubt else ""
+    return f"{op.doubt}; AMD's side fails {place}" if op.doubt else ""
 
 
 def write_file(path: Path, text: str) -> Path:

@@ -20,7 +20,7 @@ from parity.emulator.faults import (
 from parity.emulator.memory import Allocation
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
-from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in_one_line
+from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
 
@@ -177,8 +177,9 @@ class ProbeLaunches:
             raise
         except ParityError as error:
             self.fault = self.fault or str(error).splitlines()[0]
-            if isinstance(error, DataRace) and error.is_in_lds:
-                self.race = self.race or in_one_line(str(error))
+            message = in_one_line(str(error))
+            if isinstance(error, DataRace) and error.is_in_lds and not is_scatter(message):
+                self.race = self.race or message
             return None
         self.cost = stats.instructions
         self._instructions -= self.cost

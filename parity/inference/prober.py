@@ -82,6 +82,7 @@ class Prober:
         self._hints: dict[object, tuple[Triple, Condition]] = {}
         self._failures = Counter[object]()
         self._results: dict[object, InferredSpec | str] = {}
+        self._measured: dict[object, InferredSpec | str] = {}
         self._similar: dict[object, tuple[InferredSpec, _Ends]] = {}
         cache = Cache(default_root() / "emulator")
         self._devices = {
@@ -93,17 +94,19 @@ class Prober:
 
         A kernel that occurs in several modules, because they include the same file, is probed once.
         """
-        geometries = tuple(
-            (each.template, each.block, each.shared, each.grid, each.arguments) for each in kernel.launches
-        )
-        own, _, *texts = self._devices[BUDGET].parts(
-            kernel.code, kernel.symbol
-        )  # the rest of the module does not matter
-        key = own, *texts, tuple(kernel.args), geometries
+        key = self._key(kernel)
         if key not in self._results:
             self._begin(_SEARCH)
             self._results[key] = self._like_similar(kernel) or self._probed(kernel)
         return self._results[key]
+
+    def _key(self, kernel: ProbedKernel) -> object:
+        """Return what determines the launches of a kernel. The rest of its module does not matter."""
+        geometries = tuple(
+            (each.template, each.block, each.shared, each.grid, each.arguments) for each in kernel.launches
+        )
+        own, _, *texts = self._devices[BUDGET].parts(kernel.code, kernel.symbol)
+        return own, *texts, tuple(kernel.args), geometries, kernel.limits, tuple(kernel.usual.items())
 
     def _begin(self, share: float) -> None:
         self._deadline = time.monotonic() + self._limit * share
@@ -145,6 +148,12 @@ class Prober:
 
         If a launch has a data race, return the race. Otherwise, the text is empty if no launch shows anything.
         """
+        key = self._key(kernel)
+        if key not in self._measured:
+            self._measured[key] = self._measure(kernel)
+        return self._measured[key]
+
+    def _measure(self, kernel: ProbedKernel) -> InferredSpec | str:
         self._begin(1 - _SEARCH)
         blocks = [*itertools.islice(likely_blocks(kernel.name, kernel.launches, kernel.flow), _BLOCKS)]
         experiment = self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET)

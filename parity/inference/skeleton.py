@@ -164,10 +164,9 @@ class _Attempt:
             return replace(self, cautious=True)
         if not self.single:
             return _Attempt(single=True, cautious=True)
-        is_outside = _OUTSIDE in reason
-        if not (is_outside or TOO_LITTLE in reason) or self.calm == _CALMEST:
+        if RACES in reason or self.calm == _CALMEST:
             return None
-        if is_outside and self.scale < _MOST_SCALE:
+        if _OUTSIDE in reason and self.scale < _MOST_SCALE:
             return replace(self, scale=self.scale * _SCALE)
         return replace(self, calm=_CALMEST) if self.calm else replace(self, scale=1, calm=1)
 

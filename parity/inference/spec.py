@@ -25,6 +25,8 @@ GRID_EXTENTS = {"x": "rows", "y": "lines", "z": "batches"}
 """Names for extents that only the grid determines, by axis."""
 STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
 """Matches names of strides."""
+_STORE = re.compile(r"(?:first|second): +st\.")
+"""Matches a store in the message of a data race."""
 ALWAYS_FAULTS, RACES = "every launch accesses memory before a buffer", DataRace.kind
 """How the reasons of kernels begin that may be wrong, whatever the host passes."""
 
@@ -135,6 +137,11 @@ def triple(sizes: Sequence[int]) -> Triple:
 def grid_for(formulas: Sequence[str], numbers: Numbers) -> Triple:
     """Return the number of blocks along each axis."""
     return triple([evaluate(text, numbers, (1, 1, 1)) for text in formulas])
+
+
+def is_scatter(message: str) -> bool:
+    """Return True for a race of two stores. Data that the host never passes may lead both to one place."""
+    return len(_STORE.findall(message)) > 1
 
 
 def in_one_line(message: str) -> str:

@@ -36,6 +36,14 @@ def test_again_after_cases_that_show_too_little_draws_calm_numbers(op):
     assert calm.again(reasons[1]).again(reasons[1]) is None
 
 
+@pytest.mark.parametrize(("detail", "is_repeated"), [("divergent barrier in", True), ("data race in", False)])
+def test_again_after_other_failures_draws_calm_numbers_except_after_races(op, detail, is_repeated):
+    reason = f"with what was guessed, CUDA's side fails in k.lit[f32]: {detail} kernel 'lit'"
+    calm = op.again(reason).again(reason)
+    assert (calm is not None) == is_repeated
+    assert not calm or values(calm, "choices") == {"low": (0.5, 1.0)}
+
+
 def test_again_after_access_outside_enlarges_tensors_before_it_draws_calm_numbers(op):
     single = op.again(OUTSIDE)
     larger = single.again(OUTSIDE)
