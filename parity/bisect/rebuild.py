@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from parity.bisect.changed_lines import LineChange, changed_lines, instruction_texts
@@ -17,6 +17,7 @@ from parity.engine.case_records import CaseRecord, Column, Task
 from parity.model.code_object import CodeObject, parse
 from parity.mutation.instruction_faults import program
 from parity.op import Entry
+from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

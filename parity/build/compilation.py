@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from parity.build.cache_entries import write_record
@@ -20,6 +20,7 @@ from parity.compilers.toolchain import chosen
 from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject, parse, source_name, unqualified
 from parity.platform.cache import Cache, default_root, digest, file_digest
+from parity.platform.quick_dataclass import dataclass
 from parity.porting import (
     LITERAL,
     PortError,

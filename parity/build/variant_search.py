@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from parity.build.cache_entries import read_code, read_record
@@ -19,6 +19,7 @@ from parity.errors import UsageError
 from parity.model.code_object import idle, source_name, unqualified
 from parity.model.finding import Finding
 from parity.platform.cache import Cache, digest
+from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text, read_json
 from parity.porting import (
     COMBINABLE,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
+
+from parity.platform.quick_dataclass import dataclass
 
 
 class Status(StrEnum):

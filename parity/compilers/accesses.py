@@ -24,7 +24,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from parity.platform.quick_dataclass import dataclass
 
 DUMPED = ("-mllvm", "-stop-after=branch-relaxation")
 """Options of clang that write MIR and its LLVM IR after the last pass that changes instructions."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from parity.platform.quick_dataclass import dataclass
 
 ATTRIBUTES = re.compile(
     r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"

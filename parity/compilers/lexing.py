@@ -6,7 +6,8 @@ import bisect
 import functools
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from parity.platform.quick_dataclass import dataclass
 
 COMMENT_OR_LITERAL = r"""
       (?P<comment> //(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z) )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

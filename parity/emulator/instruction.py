@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from parity.platform.quick_dataclass import dataclass
 
 CAST = re.compile(
     r"\(\s*(?:(?:const|unsigned|signed)\s+)*(?:unsigned|int|u?int\d+_t|size_t|long|long\s+long|float|double|uint)\s*\)"

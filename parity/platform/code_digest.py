@@ -11,7 +11,7 @@ import dataclasses
 import dis
 import functools
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from types import (
     BuiltinFunctionType,
@@ -96,7 +96,7 @@ class Fingerprint:
     def _add(self, value: Any) -> None:
         kind = type(value)
         if kind in _PLAIN:
-            self._append(kind.__name__, repr(value))
+            self._parts.append(repr(value))
         elif id(value) in self._met:
             self._append("again", self._met[id(value)])
         else:
@@ -111,10 +111,9 @@ class Fingerprint:
             else:
                 self._object(value)
 
-    def _add_all(self, kind: str, values: Iterable[Any]) -> None:
-        each = list(values)
-        self._append(kind, len(each))
-        for value in each:
+    def _add_all(self, kind: str, values: Collection[Any]) -> None:
+        self._append(kind, len(values))
+        for value in values:
             self._add(value)
 
     def _object(self, value: Any) -> None:
@@ -183,10 +182,12 @@ class Fingerprint:
             for each in dis.get_instructions(value):
                 if each.opcode == _IMPORT and not self._is_released(each.argval):
                     raise NotHashable(f"{value.co_qualname} imports {each.argval}")
-        self._add_all("code", [
+        plain = (
             value.co_code, value.co_names, value.co_varnames, value.co_freevars, value.co_argcount,
-            value.co_kwonlyargcount, value.co_posonlyargcount, value.co_flags, value.co_exceptiontable, value.co_consts,
-        ])  # fmt: skip
+            value.co_kwonlyargcount, value.co_posonlyargcount, value.co_flags, value.co_exceptiontable,
+        )  # fmt: skip
+        self._append("code", plain)
+        self._add_all("constants", value.co_consts)
 
     def _is_released(self, module: str | None, name: str = "") -> bool:
         """Return whether a version identifies the code of a module, and add the version."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from parity.platform.quick_dataclass import dataclass
 
 _TOKEN = re.compile(
     r"""(?P<number>0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*(?![\w.]) | (?P<name>[A-Za-z_$][\w$]*)

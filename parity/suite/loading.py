@@ -12,7 +12,7 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +25,7 @@ from parity.op import Entry, NamedCase, Op, Step
 from parity.platform.cache import digest
 from parity.platform.files import CUDA_SUFFIXES, require_file
 from parity.platform.integrity import check_integrity, protect
+from parity.platform.quick_dataclass import dataclass
 from parity.platform.time_limit import TimeLimitExceeded, end_stuck_process, time_limit
 from parity.porting import has_source
 from parity.suite.corpus import read_corpus
@@ -253,9 +254,9 @@ class _ContentLoader(importlib.machinery.SourceFileLoader):
     """
 
     def path_stats(self, path: str) -> Mapping[str, int]:
-        """Halves of the content's digest, for the two fields of 32 bits that a bytecode file has."""
-        content = bytes.fromhex(digest(Path(path).read_bytes()))
-        return {"mtime": int.from_bytes(content[:4]), "size": int.from_bytes(content[4:8])}
+        """Part of the content's digest in place of the time, and the size, which Python writes into the bytecode."""
+        content = Path(path).read_bytes()
+        return {"mtime": int(digest(content)[:8], 16), "size": len(content)}
 
 
 def _import_case_file(path: Path) -> ModuleType:

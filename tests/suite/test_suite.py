@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from parity.engine.plan import Plan, make_tasks
 from parity.errors import UsageError
-from parity.suite.loading import find_suite, load_suite
+from parity.suite.loading import _ContentLoader, find_suite, load_suite
 
 
 def test_repository_suite_calls_every_kernel_once(suite):
@@ -178,6 +179,22 @@ def test_case_file_output_goes_to_stderr(folders, capsys):
     path.write_text(f"print('hello')\n{path.read_text()}")
     load_suite(folders / "kernels", folders / "cases")
     assert capsys.readouterr() == ("", "hello\n")
+
+
+def test_unchanged_case_file_is_compiled_once_and_edited_one_again(folders, monkeypatch):
+    compiled = []
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    to_code = _ContentLoader.source_to_code
+    monkeypatch.setattr(_ContentLoader, "source_to_code", lambda *given: compiled.append(given[1]) or to_code(*given))
+    path = folders / "cases" / "mine.py"
+    for text in (path.read_text(), path.read_text().replace("'f32'", "'f64'")):
+        path.write_text(text)
+        os.utime(path, (1, 1))  # the time and the size do not show the edit
+        for _ in range(2):
+            sys.modules.pop("parity_cases_mine", None)
+            suite = load_suite(folders / "kernels", folders / "cases")
+    assert [entry.kernel for entry in suite.entries] == ["neg_f64"]
+    assert len(compiled) == 2
 
 
 def test_known_issues_belong_to_project_cases(folders):
