@@ -101,7 +101,7 @@ def _print(
         console.print(_table(built))
         for signature in _signatures(built) if arguments.signatures else ():
             console.print(signature)
-        for text, style in _remarks(built, project.kernels, modules):
+        for text, style in _remarks(built, project, modules):
             console.print(text, style=style)
     for text in _failures(built):
         errors().print(text, style="red")
@@ -205,9 +205,10 @@ def _signatures(built: Sequence[Built]) -> Iterator[str]:
         yield f"{source_name(kernel.name)}({takes})"
 
 
-def _remarks(built: Sequence[Built], kernels: Path, modules: Mapping[str, Path]) -> Iterator[Line]:
+def _remarks(built: Sequence[Built], project: Project, modules: Mapping[str, Path]) -> Iterator[Line]:
     """Yield what the user should know about the builds, once for all targets."""
-    yield from _findings(built, kernels)
+    kernels = project.kernels
+    yield from _findings(built, project)
     yield from _branches(built, kernels)
     yield from _left_out(built, kernels)
     yield from _libraries(built, kernels)
@@ -352,7 +353,7 @@ def _failures(built: Sequence[Built]) -> Iterator[str]:
             yield f"{module}: {_SIDES[broken['amd'], broken['cuda']]}"
 
 
-def _findings(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
+def _findings(built: Sequence[Built], project: Project) -> Iterator[Line]:
     """Yield the findings that the user must resolve, once for all targets, by file and line.
 
     Limits: ``SHOWN_ERRORS`` compiler errors for each module, because the rest usually follows from them, and
@@ -361,6 +362,7 @@ def _findings(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
     found: dict[tuple[Finding, str], list[str]] = {}
     for one in built:
         amd, changes = target(one.target).vendor == "amd", one.changes
+        ported = project.sides.ported if amd and changes.ported else None
         for kind, findings in (
             ("error", one.error.findings[:SHOWN_ERRORS] if one.error else ()),
             ("could not be mapped to HIP", changes.unmapped),
@@ -369,7 +371,7 @@ def _findings(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
             ("known defect of AMD's headers", changes.defects),
         ):
             for finding in findings:
-                path = os.path.relpath(kernels / finding.file)
+                path = os.path.relpath((ported or project.kernels) / finding.file)
                 found.setdefault((replace(finding, file=path), kind), []).append(one.target)
     every = {one.target for one in built}
     # Errors keep the order of the compiler, which starts with missing headers.

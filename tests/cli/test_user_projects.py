@@ -37,6 +37,16 @@ def test_build_accepts_path_outside_project(parity, tmp_path, monkeypatch):
     assert (built["module"], built["kernels"]) == ("own", ["_Z1kPi"])
 
 
+def test_build_names_files_of_port(parity, tmp_path, monkeypatch):
+    kernel = 'extern "C" __global__ void k(int* x) { static const int n = warpSize; *x = n; }\n'
+    for folder, text in (("cuda/k.cu", kernel), ("hip/k.hip", f"#include <hip/hip_runtime.h>\n{kernel}")):
+        (tmp_path / folder).parent.mkdir()
+        (tmp_path / folder).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    result = parity("build", "--kernels", "cuda", "--hip", "hip", "--target", "gfx90a")
+    assert "\nhip/k.hip:2:61: warpSize: is 64 here" in result.out
+
+
 def test_init_adds_settings_to_existing_pyproject(parity, tmp_path):
     config = tmp_path / "pyproject.toml"
     config.write_text('[project]\nname = "mine"\n')
