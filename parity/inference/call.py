@@ -36,11 +36,13 @@ _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
     "size": ("index", "repeat"),
     "mask": ("-1..2",),
     "order": ("permutation",),
+    "ascending": ("consecutive",),
 }
 """Data streams for tensors whose elements are bounds, by role."""
 _CALM, _CALM_DATA = (0.5, 1.0), ("0.25..1",)
 """Choices for parameters, and data for tensors, if an index depends on real numbers."""
 _GUESS = "a guess"
+_DISTINCT = f"{_GUESS}: with repeated elements, several threads write to one place"
 _PER_ELEMENT = "a guess; add grid= and shapes= unless the host starts a thread per element"
 _GRID_EXTENTS = frozenset(GRID_EXTENTS.values())
 _RESERVED = frozenset(("numel", "num_dims", "info", "threads", "blocks", "to", "shape", "grid"))
@@ -111,12 +113,13 @@ def inferred_call(
                 choices.setdefault(word, _SMALL)
     where, more = _conditions(facts)
     shapes = "; ".join(f"{name}: {shape}" for name, shape in spec.shapes.items())
+    has_distinct = any(role.use == "ascending" for role in spec.roles.values())
     keywords = (
         Keyword("shapes", "" if facts.is_plain else shapes, _GUESS, wraps=True),
         Keyword("where", " and ".join(where), _GUESS, wraps=True),
         Keyword("choices", {**choices, **more}),
         Keyword("indices", _indices(spec), _GUESS),
-        Keyword("data", _data(one, facts)),
+        Keyword("data", _data(one, facts), _DISTINCT if has_distinct else ""),
     )
     return DeclaredCall(words, params, [each for each in keywords if each.value], _launch(facts))
 

@@ -22,7 +22,7 @@ from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.signature import ELEMENTS, SUFFIXES, Parameter, Probe, Signature, read_signature, type_variables
-from parity.inference.spec import GRID_EXTENTS, RACES, InferredSpec, KernelArgument
+from parity.inference.spec import GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
@@ -38,6 +38,8 @@ TOO_LITTLE = "the cases show too little"
 _RANDOM = "it draws numbers with cuRAND, and hipRAND's numbers differ, so say reference="
 _SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
 """How much larger tensors are in each attempt, and the largest factor and number of elements."""
+_POSITION = 4
+"""Bytes that a position has at least."""
 _CALMEST = 2
 """The level of small numbers of the last attempt."""
 _GUESSED_ROLE = "a guess: written; updates= are read as well"
@@ -149,21 +151,25 @@ class _Attempt:
     ``single``: a single launch is enough. ``cautious``: all tensors that the kernel reads have content. ``scale``:
     tensors are this much larger than what the single launch reaches, because other data may lead to more. ``calm``: if
     not 0, all numbers are small and not negative, because an index may depend on them, and integers are 0 or 1 if 2.
+    ``apart``: the elements of integer tensors are distinct and in order, because threads may write to these positions.
     """
 
     single: bool = False
     cautious: bool = False
     scale: int = 1
     calm: int = 0
+    apart: bool = False
 
     def after(self, reason: str) -> _Attempt | None:
         """Return the next attempt after one that failed, or None if no other attempt may succeed."""
         if reason.startswith((_RANDOM, RACES)):  # a smaller launch would hide a race
             return None
+        if RACES in reason and not self.apart:
+            return replace(self, apart=True)
         if _UNWRITTEN in reason and not self.cautious:
             return replace(self, cautious=True)
         if not self.single:
-            return _Attempt(single=True, cautious=True)
+            return replace(self, single=True, cautious=True)
         if RACES in reason or self.calm == _CALMEST:
             return None
         if _OUTSIDE in reason and self.scale < _MOST_SCALE:
@@ -189,6 +195,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     tensors.inputs.update({table: each.dtype for table, each in tables.items()})
     if spec:
         spec = replace(spec, shapes={**spec.shapes, **{table: str(each.count) for table, each in tables.items()}})
+        spec = _with_distinct(spec, tensors) if attempt.apart else spec
         call = inferred_call(one, kinds, spec, {*tensors.inputs, *tensors.updates})
     else:
         shaped = bool(tensors.inputs or tensors.updates)
@@ -228,6 +235,17 @@ def _scaled(spec: InferredSpec, attempt: _Attempt) -> InferredSpec:
     most = min(max(map(int, spec.shapes.values())) * attempt.scale, _MOST_ELEMENTS)
     shapes = {name: dims if name in spec.roles else str(max(int(dims), most)) for name, dims in spec.shapes.items()}
     return replace(spec, shapes=shapes, whole=frozenset(), calm=attempt.calm)
+
+
+def _with_distinct(spec: InferredSpec, tensors: _Tensors) -> InferredSpec:
+    """Return a specification whose integer inputs, or else updated integers, hold all positions in order."""
+
+    def positions(kinds: Mapping[str, str]) -> list[str]:
+        dtypes = {name: NUMBERS.get(kind) for name, kind in kinds.items()}
+        return [name for name, of in dtypes.items() if of and not of.is_float and of.itemsize >= _POSITION]
+
+    found = positions(tensors.inputs) or positions(tensors.updates)
+    return replace(spec, roles={**dict.fromkeys(found, IndexRole("ascending")), **spec.roles})
 
 
 def _rejected(name: str, keywords: Sequence[Keyword]) -> str:

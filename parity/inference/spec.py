@@ -57,10 +57,10 @@ class IndexRole:
 
     ``offsets``: where the rows of a sparse matrix with ``bound`` entries begin. ``size``: a size in memory, at most
     ``bound``. ``mask``: elements that a kernel compares with the number ``bound``, or with -1 without one. ``order``:
-    a permutation of all positions.
+    a permutation of all positions. ``ascending``: all positions in order.
     """
 
-    use: Literal["offsets", "size", "mask", "order"]
+    use: Literal["offsets", "size", "mask", "order", "ascending"]
     bound: str = ""
 
     def content(self, count: int, bound: int) -> np.ndarray[Any, Any]:

@@ -1,5 +1,6 @@
 """Declarations that are more careful after a declaration failed."""
 
+from dataclasses import replace
 from pathlib import PurePath
 
 import pytest
@@ -10,16 +11,23 @@ from parity.model.code_object import Argument, Kernel
 
 ARGS = (Argument("x", 0, 8, "global_buffer"), Argument("y", 8, 8, "global_buffer"), Argument("low", 16, 4, "by_value"))
 KERNEL = Kernel("_Z3litPKfPff", ARGS, kernarg_bytes=24, sgprs=1, vgprs=1, lds_bytes=0, scratch_bytes=0, wavefront=32)
+PUT = replace(KERNEL, name="_Z3putPKiPf", args=ARGS[:2])
+MERGED = replace(KERNEL, name="_Z6mergedPKfPi", args=ARGS[:2])
+RACE = "with what was guessed, CUDA's side fails in k.put[f32]: data race in kernel 'put' at byte 4 of buffer 'y'"
 OUTSIDE = "with what was guessed, CUDA's side fails in k.lit[f32]: out-of-bounds read of 4 bytes in kernel 'lit'"
+
+
+def declared(kernel):
+    def launched(args, flow, single):
+        return InferredSpec({"x": "16", "y": "16"}, ("1",), (32,), is_measured=single)
+
+    (found,) = skeletons(PurePath("k.cu"), "k", [kernel], probes={kernel.name: launched})
+    return found
 
 
 @pytest.fixture
 def op():
-    def launched(args, flow, single):
-        return InferredSpec({"x": "16", "y": "16"}, ("1",), (32,), is_measured=single)
-
-    (found,) = skeletons(PurePath("k.cu"), "k", [KERNEL], probes={KERNEL.name: launched})
-    return found
+    return declared(KERNEL)
 
 
 def values(op, name):
@@ -36,12 +44,17 @@ def test_again_after_cases_that_show_too_little_draws_calm_numbers(op):
     assert calm.again(reasons[1]).again(reasons[1]) is None
 
 
-@pytest.mark.parametrize(("detail", "is_repeated"), [("divergent barrier in", True), ("data race in", False)])
-def test_again_after_other_failures_draws_calm_numbers_except_after_races(op, detail, is_repeated):
-    reason = f"with what was guessed, CUDA's side fails in k.lit[f32]: {detail} kernel 'lit'"
-    calm = op.again(reason).again(reason)
-    assert (calm is not None) == is_repeated
-    assert not calm or values(calm, "choices") == {"low": (0.5, 1.0)}
+def test_again_after_other_failures_draws_calm_numbers(op):
+    reason = "with what was guessed, CUDA's side fails in k.lit[f32]: divergent barrier in kernel 'lit'"
+    assert values(op.again(reason).again(reason), "choices") == {"low": (0.5, 1.0)}
+
+
+@pytest.mark.parametrize(("kernel", "name"), [(PUT, "x"), (MERGED, "y")])
+def test_again_after_race_draws_distinct_integers(kernel, name):
+    found = declared(kernel).again(RACE)
+    assert values(found, "data") == {name: ("consecutive",)} and values(found, "indices") == {name: "16"}
+    assert values(found.again(RACE), "data") == values(found, "data")
+    assert found.again(RACE).again(RACE) is None, "other numbers would hide the race"
 
 
 def test_again_after_access_outside_enlarges_tensors_before_it_draws_calm_numbers(op):
