@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from parity import porting  # imports the names that only a compilation needs on first use
 from parity.build.cache_entries import write_record
 from parity.compilers import assembler, binary_listing, cuda_toolkit, nvcc
 from parity.compilers.clang import Clang
@@ -25,16 +26,10 @@ from parity.porting import (
     LITERAL,
     PortError,
     Source,
-    StagedCuda,
     Translation,
     TranslationError,
-    compile_as_cuda,
-    compile_as_hip,
-    compile_with_templates,
-    confirmed,
     hipifier_fingerprint,
     included,
-    parameters,
     real_libraries,
 )
 
@@ -166,7 +161,7 @@ def _compile_amd(source: Source, job: Job, folder: Path) -> None:
             raise assembler.assembly_error(error, unit, listing, target) from None
 
     try:
-        staged = compile_as_hip(compile_it, source, clang, folder / "hip")
+        staged = porting.compile_as_hip(compile_it, source, clang, folder / "hip")
     except TranslationError as error:
         raise PortError(source.module, target.name, str(error)) from error
     code = parse(listing.read_text(), source.module)
@@ -179,7 +174,7 @@ def _compile_amd(source: Source, job: Job, folder: Path) -> None:
         # File 0 of the line table is the hipified text itself, which no line refers to.
         sources=[path.as_posix() for path in code.sources if path != Path(staged.unit.main.name)],
         hip=staged.unit.main.relative_to(folder).as_posix(),
-        translation=replace(staged.translation, needs=confirmed(staged.translation.needs, code.sources)),
+        translation=replace(staged.translation, needs=porting.confirmed(staged.translation.needs, code.sources)),
         outside=headers_outside(listing, staged.unit.main.parent, (HEADERS, default_root(), *clang.toolchain.folders)),
     )
 
@@ -199,13 +194,13 @@ def _compile_cuda(source: Source, job: Job, folder: Path) -> None:
     ptx, cubin = folder / f"{source.path.stem}.ptx", folder / f"{source.path.stem}.cubin"
     made: list[CodeObject] = []
 
-    def compile_it(staged: StagedCuda) -> bool:
+    def compile_it(staged: porting.StagedCuda) -> bool:
         job.attempts.begin()
         outputs = nvcc.CudaOutputs(ptx, cubin, staged.named)
-        made[:] = [compile_with_templates(staged.unit, outputs, job.target, source.kernels)]
+        made[:] = [porting.compile_with_templates(staged.unit, outputs, job.target, source.kernels)]
         return bool(made[0].kernels)
 
-    staged = compile_as_cuda(compile_it, source, job.target, folder / "cuda")
+    staged = porting.compile_as_cuda(compile_it, source, job.target, folder / "cuda")
     names = [source.name(path) for path in source.files]
     outside = headers_outside(ptx, Path.cwd(), (*source.files, HEADERS, *cuda_toolkit.header_folders()))
     code = _with_argument_names(made[0], source)
@@ -217,7 +212,7 @@ def _with_argument_names(code: CodeObject, source: Source) -> CodeObject:
     names: dict[str, tuple[str, ...]] = {}
     for text in source.files.values():
         if "__global__" in text:
-            names |= parameters(text)
+            names |= porting.parameters(text)
     kernels = {}
     for symbol, kernel in code.kernels.items():
         own = names.get(unqualified(source_name(symbol)), ())

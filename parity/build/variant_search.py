@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from parity import porting  # imports the names that only a search needs on first use
 from parity.build.cache_entries import read_code, read_record
 from parity.build.compilation import Job, compile_source, disassemble, key, provenance, tools_digest
 from parity.build.result import Built
@@ -21,19 +22,7 @@ from parity.model.finding import Finding
 from parity.platform.cache import Cache, digest
 from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text, read_json
-from parity.porting import (
-    COMBINABLE,
-    HELPFUL,
-    PortError,
-    Source,
-    Translation,
-    Variant,
-    after_errors,
-    kernels_of,
-    switches_of_kernels,
-    with_cuda_version,
-    with_kernels,
-)
+from parity.porting import HELPFUL, PortError, Source, Translation
 
 _VARIANT = "variant.json"
 """The cache entry that remembers which variant of a source worked."""
@@ -49,7 +38,7 @@ class _Attempt:
     """
 
     built: Built
-    variants: Iterable[Variant] = ()
+    variants: Iterable[porting.Variant] = ()
     empty_kernels: frozenset[str] = frozenset()
 
 
@@ -114,7 +103,9 @@ def _build(source: Source, job: Job, known_errors: Sequence[Finding] = ()) -> Bu
     return built
 
 
-def _build_variant(variant: Variant, source: Source, job: Job, known_errors: Sequence[Finding] = ()) -> Built | None:
+def _build_variant(
+    variant: porting.Variant, source: Source, job: Job, known_errors: Sequence[Finding] = ()
+) -> Built | None:
     """Build a variant of a source. Return None if the source has no such variant."""
     other = variant.of(source)
     return _build(other, job, known_errors) if other else None
@@ -138,31 +129,33 @@ def _attempt(source: Source, job: Job, known_errors: Sequence[Finding]) -> _Atte
             switches=source.switches,
             part_of=source.part_of,
         )
-        return _Attempt(built, after_errors(source, vendor, error) if error.findings != tuple(known_errors) else ())
+        return _Attempt(
+            built, porting.after_errors(source, vendor, error) if error.findings != tuple(known_errors) else ()
+        )
     built = _read(source, job.target.name, folder, provenance(source, job.target))
     built = replace(built, seconds=time.perf_counter() - start, cached=cached)
     empty = frozenset[str]() if cached else _empty_kernels(built, source)  # a cached source was examined before
     if not (built.entries or source.guessed):
-        return _Attempt(built, with_kernels(source, vendor), empty)
-    return _Attempt(built, with_cuda_version(vendor) if empty else (), empty)
+        return _Attempt(built, porting.with_kernels(source, vendor), empty)
+    return _Attempt(built, porting.with_cuda_version(vendor) if empty else (), empty)
 
 
-def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[Variant | None, Built]:
+def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[porting.Variant | None, Built]:
     """Return the best result of a source and its variants, and the variant to remember for the next build."""
     built, flags_matter = attempt.built, False
-    reserve: tuple[Variant, Built] | None = None
+    reserve: tuple[porting.Variant, Built] | None = None
     without_macro: Built | None = None
     for variant in attempt.variants:
         if job.attempts.exhausted:
             break
         # A variant that changed something has tried the remaining ones itself. All combinations would take too long.
-        if flags_matter and variant.kind in COMBINABLE:
+        if flags_matter and variant.kind in porting.COMBINABLE:
             continue
         # A crash is a single error at every optimization level.
         other = _build_variant(variant, source, job, () if variant.kind == "optimized" else built.findings)
         if other is None:
             continue
-        flags_matter = flags_matter or (variant.kind in COMBINABLE and other.findings != built.findings)
+        flags_matter = flags_matter or (variant.kind in porting.COMBINABLE and other.findings != built.findings)
         if other.error and not built.error and variant.kind in ("switches", "cuda", "newest"):
             without_macro = without_macro or other  # the errors of the kernels that exist with a macro
         if not other.entries and (variant.kind == "without" or not _is_better(other, built)):
@@ -175,7 +168,7 @@ def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[Variant | None, 
     if reserve:
         return reserve
     if not built.error and not built.entries:
-        return None, without_macro or replace(built, behind=switches_of_kernels(source))
+        return None, without_macro or replace(built, behind=porting.switches_of_kernels(source))
     return None, built
 
 
@@ -190,7 +183,7 @@ def _empty_kernels(built: Built, source: Source) -> frozenset[str]:
     """Return the kernels that do nothing although the source has a body for them: a condition excludes it."""
     nothing = idle(built.code_object) if built.code_object else ()
     texts = (text for text in source.files.values() if nothing and "__global__" in text)
-    written = {name for text in texts for name in kernels_of(text, with_bodies=True)}
+    written = {name for text in texts for name in porting.kernels_of(text, with_bodies=True)}
     return frozenset(each for each in nothing if unqualified(source_name(each)) in written)
 
 
@@ -198,10 +191,10 @@ def _memory_key(source: Source, job: Job) -> str:
     return digest(key(source, job), _VARIANT)
 
 
-def _remembered(source: Source, job: Job) -> Variant | None:
+def _remembered(source: Source, job: Job) -> porting.Variant | None:
     """Return the variant that worked when the source itself failed, so that the failure is not repeated."""
     text = job.cache.noted(_memory_key(source, job))
-    return None if text is None else read_json(text, Variant, _VARIANT)
+    return None if text is None else read_json(text, porting.Variant, _VARIANT)
 
 
 def _helpful_advice(source: Source, job: Job, failed: Built) -> str:

@@ -19,6 +19,7 @@ from parity.platform.lazy_imports import lazy_getattr
 if TYPE_CHECKING:
     from parity.porting.build_files import Switch
     from parity.porting.compat import confirmed
+    from parity.porting.conditionals import ARCH
     from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda, compile_as_cuda, compile_with_templates
     from parity.porting.errors import PortError
     from parity.porting.hints import setting_for, switches_of_kernels
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from parity.porting.stubs import real_libraries, stubbed_libraries
     from parity.porting.translation import Translation
     from parity.porting.translators import HIPIFIERS, HIPIFY, TranslationError, chosen_hipifier, hipifier_fingerprint
-    from parity.porting.variants import ARCH, COMBINABLE, Variant, after_errors, with_cuda_version, with_kernels
+    from parity.porting.variants import COMBINABLE, Variant, after_errors, with_cuda_version, with_kernels
 
 __all__ = [
     "ARCH", "COMBINABLE", "HELPFUL", "HIPIFIERS", "HIPIFY", "HIP_ON_CUDA", "LITERAL", "PORTED_SUFFIXES",

@@ -32,6 +32,9 @@ PREDEFINED = re.compile(
 RENAMED = {"__CUDACC__": "__HIPCC__", "__CUDABE__": "__HIP_DEVICE_COMPILE__"}
 """CUDA's macros that have a counterpart in HIP."""
 
+ARCH = "__CUDA_ARCH__"
+"""The version of the GPU's architecture, in device code."""
+
 NVCC = "__NVCC__"
 """Has a counterpart only in files that do not distinguish HIP from CUDA, where it means any GPU compiler."""
 

@@ -30,7 +30,7 @@ from parity.porting.build_files import (
     standard_used,
     switches_of,
 )
-from parity.porting.conditionals import macros_of
+from parity.porting.conditionals import ARCH, macros_of
 from parity.porting.cuda_names import defined_macros
 from parity.porting.errors import PortError
 from parity.porting.hints import is_beyond_switches, switches_of_kernels, switches_tested
@@ -42,7 +42,6 @@ from parity.porting.linking import includers, linked, others_define
 from parity.porting.sources import Source
 from parity.porting.stubs import stub_for
 
-ARCH = "__CUDA_ARCH__"
 _MIN_ARCH, _MAX_ARCH = 700, 900
 """``__CUDA_ARCH__`` for a source that needs one: the first with ``*_sync`` shuffles, and the upper limit."""
 _ARCH_TESTED = re.compile(rf"\b{ARCH}\s*>=?\s*(\d+)")

@@ -24,7 +24,7 @@ _RESULT = {
     CellState.FAIL: "failure",
     **dict.fromkeys((CellState.MISSING, CellState.COMPILE_ERROR, CellState.NOT_JUDGED), "error"),
 }
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = "[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(matrix: Matrix, records: Iterable[CaseRecord], reproduction: Reproduction) -> str:
@@ -82,4 +82,4 @@ def _test(group: str, name: str, result: str, message: str, text: str = "") -> E
 
 def _clean(text: str) -> str:
     """Replace characters that XML cannot represent; messages of faults may contain them."""
-    return _NOT_XML.sub("?", text)
+    return re.sub(_NOT_XML, "?", text)  # compiled for the first failure, because that takes long

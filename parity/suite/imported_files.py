@@ -6,7 +6,6 @@ import functools
 import importlib.util
 import os
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from parity.platform.files import is_file
 from parity.platform.version import PACKAGE
 
 _INSTALLED = ("site-packages", "dist-packages")
+_STANDARD_LIBRARY = Path(os.__file__).parent
 
 _digests: dict[Path, str] = {}
 """The digest of each file that case files have read in this process."""
@@ -80,8 +80,11 @@ def _project_files(names: Iterable[str], root: Path) -> Iterator[Path]:
 
 
 def _is_installed(path: Path) -> bool:
-    library = any(path.is_relative_to(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
-    return library or path.is_relative_to(PACKAGE) or any(part in _INSTALLED for part in path.parts)
+    return (
+        path.is_relative_to(_STANDARD_LIBRARY)
+        or path.is_relative_to(PACKAGE)
+        or any(part in _INSTALLED for part in path.parts)
+    )
 
 
 def _project_root(cases: Path) -> Path:

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from parity.build import variant_search
+from parity import porting
 from parity.build.modules import build
 from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
@@ -573,7 +573,7 @@ def test_variant_with_same_errors_has_no_variants(tmp_path, cache, monkeypatch):
         f"#if __CUDA_ARCH__ > 1 && CUDA_VERSION > 1\n#endif\n{SWITCHED}__device__ none x;\n"
     )
     seen = []
-    monkeypatch.setattr(variant_search, "after_errors", lambda *given: seen.append(given) or after_errors(*given))
+    monkeypatch.setattr(porting, "after_errors", lambda *given: seen.append(given) or after_errors(*given))
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, settings=BuildSettings(Sides(cuda_arch=890)))
     assert "none" in str(one.error.findings)
     assert len({error.findings for _, _, error in seen[:2]}) == 2
@@ -586,7 +586,7 @@ def test_build_tries_no_switch_for_name_from_missing_header(tmp_path, cache, mon
     inside, behind = (kernel, "") if tried else ("", kernel)
     (tmp_path / "fill.cu").write_text(f'#include "elsewhere/tiles.h"\n{condition}\n{inside}\n#endif\n{behind}\n')
     seen = []
-    monkeypatch.setattr(variant_search, "after_errors", lambda *given: seen.append(given) or after_errors(*given))
+    monkeypatch.setattr(porting, "after_errors", lambda *given: seen.append(given) or after_errors(*given))
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert one.error.findings[0].name == "elsewhere/tiles.h"
     assert ("switches" in {variant.kind for variant in after_errors(*seen[0])}) == tried
