@@ -128,7 +128,7 @@ def compilers(monkeypatch, tmp_path):
         path.chmod(0o755)
         return path
 
-    for name in ("CUDA_HOME", "CUDA_PATH"):
+    for name in ("CUDA_HOME", "CUDA_PATH", "PARITY_TOOLCHAIN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "usr"))
     monkeypatch.setattr(cuda_toolkit, "_DEFAULT", tmp_path / "default")
