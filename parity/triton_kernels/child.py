@@ -44,6 +44,9 @@ def main(request: Path, output: Path) -> None:
     asked = json.loads(request.read_text())
     import triton
 
+    from parity.triton_kernels import block_pointers
+
+    block_pointers.install()
     root = Path(asked["root"])
     found: dict[str, Any]
     if "targets" in asked:
