@@ -20,6 +20,7 @@ from parity.model.dtypes import Array, DType
 
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})")
+_LISTED = re.compile(r"values((?:\.-?\d+)+)")
 RUN = 64
 """Length of a run of equal elements in ``runs``."""
 WIDTHS = (2, 4, 8, 11, 24, 53)
@@ -43,7 +44,7 @@ def elements(
         raise UsageError(unknown_stream(stream, dtype, known))
     index = np.arange(start, start + count, dtype=np.uint64)
     random = mix(index ^ np.uint64(zlib.crc32(f"{stream}/{name}".encode()) << 20))
-    make = known[stream] if stream in known else _between(stream)
+    make = known[stream] if stream in known else _listed(stream) if _LISTED.fullmatch(stream) else _between(stream)
     return make(dtype, index, random, _points(dtype, points))
 
 
@@ -59,7 +60,7 @@ def quiet(x: Array, dtype: DType) -> Array:
 def unknown_stream(stream: str, dtype: DType, known: Collection[str]) -> str:
     """Return the error message for a stream that a type does not have."""
     of = f" of {dtype}" if dtype.is_block else ""
-    between = "" if dtype.is_block else ", and LOW..HIGH for numbers in between"
+    between = "" if dtype.is_block else ", LOW..HIGH for numbers in between, and values.A.B.C for A, B, C"
     return f"unknown data{of} {stream!r}; known: {' '.join(known)}{between}{nearest(stream, known)}"
 
 
@@ -69,13 +70,23 @@ def streams_of(dtype: DType) -> Mapping[str, Stream]:
 
 
 def is_stream(name: str) -> bool:
-    """Return whether a name is a stream of numbers, or a range ``LOW..HIGH``."""
-    return name in STREAMS or _RANGE.fullmatch(name) is not None
+    """Return whether a name is a stream of numbers, a range ``LOW..HIGH``, or a list ``values.A.B.C``."""
+    return name in STREAMS or any(each.fullmatch(name) for each in (_RANGE, _LISTED))
 
 
 def has_stream(dtype: DType, name: str) -> bool:
     """Return whether a type has a stream with that name."""
     return name in streams_of(dtype) or (not dtype.is_block and is_stream(name))
+
+
+def _listed(name: str) -> Stream:
+    """The whole numbers of a list, from the start of the tensor, repeatedly."""
+    numbers = np.array([int(each) for each in name.split(".")[1:]])
+
+    def listed(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+        return stored(np.resize(numbers, len(index)), dtype)
+
+    return listed
 
 
 def _between(name: str) -> Stream:

@@ -29,6 +29,7 @@ STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
 _STORE = re.compile(r"(?:first|second): +st\.")
 """Matches a store in the message of a data race."""
 ALWAYS_FAULTS, RACES = "every launch accesses memory before a buffer", DataRace.kind
+UNWRITTEN = "no case writes an element"
 """How the reasons of kernels begin that may be wrong, whatever the host passes."""
 
 

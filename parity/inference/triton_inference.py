@@ -7,7 +7,7 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from parity.compilers.errors import CompileError
@@ -17,8 +17,8 @@ from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.ptx_dataflow import Flow, flows
 from parity.inference.signature import Parameter, Signature
 from parity.inference.skeleton import Skeleton, signature_skeleton
-from parity.inference.spec import RACES, InferredSpec, KernelArgument
-from parity.inference.triton_launches import has_plain_data, launched_spec
+from parity.inference.spec import RACES, UNWRITTEN, InferredSpec, KernelArgument
+from parity.inference.triton_launches import kinds_of_data, launched_spec
 from parity.inference.triton_source import TritonFunction, choices, dtypes, likely_strides
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import NUMBERS
@@ -60,8 +60,10 @@ def _candidates(kernel: TritonFunction, tried: Sequence[Specialization]) -> Cand
     """Return what to try of a function."""
     pointers = [each.name for each in kernel.arguments if each.is_pointer]
     indices = [each.name for each in kernel.arguments if each.is_pointer and each.is_index]
+    numbers = [each.name for each in kernel.arguments if each.is_whole and not each.is_pointer]
     dtypes = _CALLED_PRODUCTS if kernel.has_dot else _CALLED
-    return Candidates(tried, kernel.callers, {"pointers": pointers, "indices": indices}, dtypes)
+    roles = {"pointers": pointers, "indices": indices, "numbers": numbers}
+    return Candidates(tried, kernel.callers, roles, dtypes)
 
 
 def _trials(kernel: TritonFunction, root: Path) -> Iterator[Specialization]:
@@ -101,14 +103,22 @@ def _skeleton(
         return Skeleton("", kernel.name, omitted=f"no trial compiles for {where}: {result.error}")
     one = tried[result.chosen]
     one = replace(one, constants={**one.constants, **result.constants}, options=result.options)
-    make = partial(_compiled_skeleton, root, module, kernel, prober)
     if not result.launches:
-        return make(one, None)
-    first, *larger = [partial(make, launch.kernel, launch) for launch in result.launches]
-    found = first()
-    if has_plain_data(result.launches[0]):
-        found = _with_other(found, partial(first, plain=True), _OUTSIDE, RACES)
-    return _with_other(found, larger[0], _OUTSIDE) if larger else found
+        return _declared_skeleton(module, kernel, prober, one, _compiler(root, module, one))
+    launch, *larger = result.launches
+    found, *others = (
+        partial(_declared_skeleton, module, kernel, prober, launch.kernel, compiled, launch, data=data)
+        for compiled in [_compiler(root, module, launch.kernel)]
+        for data in kinds_of_data(launch)
+    )
+    skeleton = found()
+    for other in reversed(others):
+        skeleton = _with_other(skeleton, other, _OUTSIDE, RACES, UNWRITTEN)
+    for each in larger:
+        compiled = _compiler(root, module, each.kernel)
+        again = partial(_declared_skeleton, module, kernel, prober, each.kernel, compiled, each)
+        skeleton = _with_other(skeleton, again, _OUTSIDE)
+    return skeleton
 
 
 def _with_other(one: Skeleton, other: Callable[..., Skeleton], *reasons: str) -> Skeleton:
@@ -124,28 +134,37 @@ def _with_other(one: Skeleton, other: Callable[..., Skeleton], *reasons: str) ->
     return replace(one, again=again)
 
 
-def _compiled_skeleton(
-    root: Path,
+def _compiler(root: Path, module: str, one: Specialization) -> Callable[[], CodeObject]:
+    """Return what compiles a specialization, when it is called for the first time."""
+
+    @cache
+    def compiled() -> CodeObject:
+        with tempfile.TemporaryDirectory(prefix="parity-triton-") as folder:
+            return compile_module(module, root, [one], target(PROBED), Path(folder)).code
+
+    return compiled
+
+
+def _declared_skeleton(
     module: str,
     kernel: TritonFunction,
     prober: Prober,
     one: Specialization,
-    launch: LaunchedKernel | None,
+    compiled: Callable[[], CodeObject],
+    launch: LaunchedKernel | None = None,
     *,
     single: bool = False,
-    plain: bool = False,
+    data: str = "drawn",
 ) -> Skeleton:
-    """Return the declaration of a specialization. ``single``: with the numbers of one launch, ``plain``: and data."""
-    name = f"{module}.{kernel.name.strip('_')}"
-    with tempfile.TemporaryDirectory(prefix="parity-triton-") as folder:
-        try:
-            made = compile_module(module, root, [one], target(PROBED), Path(folder))
-        except (CompileError, ParityError) as error:
-            return Skeleton("", kernel.name, omitted=f"it does not compile for {PROBED}: {str(error).splitlines()[0]}")
+    """Return the declaration of a specialization. ``single``: with the numbers of one launch."""
+    try:
+        code = compiled()
+    except (CompileError, ParityError) as error:
+        return Skeleton("", kernel.name, omitted=f"it does not compile for {PROBED}: {str(error).splitlines()[0]}")
     given: dict[str, Constant | str] = {key: _declared(value) for key, value in one.constants.items()}
     declared = TritonKernel(one.file, kernel.name, {**one.options, **given})
-    signature = _signature(kernel, one, made.code, prober, declared, launch, plain=plain)
-    return signature_skeleton(name, signature, single=single)
+    signature = _signature(kernel, one, code, prober, declared, launch, data)
+    return signature_skeleton(f"{module}.{kernel.name.strip('_')}", signature, single=single)
 
 
 def _declared(value: Constant) -> Constant:
@@ -160,8 +179,7 @@ def _signature(
     prober: Prober,
     declared: TritonKernel,
     launch: LaunchedKernel | None,
-    *,
-    plain: bool,
+    data: str,
 ) -> Signature:
     """Return the signature of a compiled kernel, with what its PTX shows."""
     flow = replace(
@@ -196,7 +214,7 @@ def _signature(
             few = sum(each.is_whole for each in args) <= _FEW and not single
             found = prober.probe(probed) if few else ""
             is_general = isinstance(found, InferredSpec) and not found.is_measured
-            return found if is_general else launched_spec(launch, prober, probed, plain=plain)
+            return found if is_general else launched_spec(launch, prober, probed, data)
         return prober.measure(probed) or "no single launch shows it" if single else prober.probe(probed)
 
     shown = f"{kernel.name}({', '.join(names)})"

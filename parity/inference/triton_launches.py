@@ -15,17 +15,17 @@ _LENGTHS = re.compile(r"(?i)(?!.*cu_).*(?:len|count|size|num_).*")
 """Matches the names of tensors whose elements are numbers of something."""
 
 
-def launched_spec(launch: LaunchedKernel, prober: Prober, kernel: ProbedKernel, *, plain: bool) -> InferredSpec:
-    """Return the specification of a launch. ``plain``: with data that fit together (``has_plain_data``)."""
+def launched_spec(launch: LaunchedKernel, prober: Prober, kernel: ProbedKernel, data: str) -> InferredSpec:
+    """Return the specification of a launch, with ``data`` of one of the ``kinds_of_data``."""
     tensors = [each for each in launch.arguments if each.elements]
     numbers = {safe_name(each.name): each.value for each in launch.arguments if not each.elements}
-    data = {each.name: stream for each in tensors if (stream := _stream(each, plain))}
+    streams = {each.name: stream for each in tensors if (stream := _stream(each, data))}
     spec = InferredSpec(
         {each.name: str(each.elements) for each in tensors},
         tuple(map(str, launch.grid)),
         tuple(kernel.flow.threads),
-        indices={each.name: str(each.most + 1) for each in tensors if data.get(each.name) in _POSITIONS},
-        ranges=data,
+        indices={each.name: str(each.most + 1) for each in tensors if streams.get(each.name) in _POSITIONS},
+        ranges=streams,
         is_measured=True,
         made=numbers,
     )
@@ -35,13 +35,16 @@ def launched_spec(launch: LaunchedKernel, prober: Prober, kernel: ProbedKernel, 
 _POSITIONS = ("offsets", "permutation", "index", "consecutive")
 
 
-def has_plain_data(launch: LaunchedKernel) -> bool:
-    """Return whether tensors of positions can hold 0, 1, 2, ... as in the launch, and tensors of lengths ones.
+def kinds_of_data(launch: LaunchedKernel) -> list[str]:
+    """Return what the tensors of integers may hold, in the order to try.
 
-    Such tensors fit together, while tensors that are drawn independently may lead out of bounds, or give two blocks the
-    same elements.
+    ``drawn``: Elements are drawn independently of each other, so that they may lead out of bounds, or give two blocks
+    the same elements. ``launched``: Elements of the launch. ``plain``: Positions are 0, 1, 2, ... as in the launch, and
+    lengths are 1.
     """
-    return any(map(_counts, launch.arguments))
+    is_known = any(each.values and each.most for each in launch.arguments)
+    counts = any(map(_counts, launch.arguments))
+    return ["drawn", *(["launched"] if is_known or counts else []), *(["plain"] if counts else [])]
 
 
 def _counts(tensor: LaunchedArgument) -> bool:
@@ -49,13 +52,15 @@ def _counts(tensor: LaunchedArgument) -> bool:
     return tensor.ramps and tensor.most > 1
 
 
-def _stream(tensor: LaunchedArgument, plain: bool) -> str:
+def _stream(tensor: LaunchedArgument, data: str) -> str:
     """Return the data stream of a tensor of integers."""
-    if plain and _counts(tensor):
-        return "1..1" if _LENGTHS.fullmatch(tensor.name) else "consecutive"
-    if not tensor.most and not tensor.least:
+    if data != "drawn" and _counts(tensor):
+        return "1..1" if data == "plain" and _LENGTHS.fullmatch(tensor.name) else "consecutive"
+    if data == "launched" and tensor.values and tensor.least < tensor.most:
+        return f"values.{'.'.join(map(str, tensor.values))}"
+    if not tensor.most and not tensor.least and not (data == "launched" and tensor.values):
         return ""
-    if tensor.least or tensor.most == 1:
+    if tensor.least or tensor.most < 2:
         return f"{tensor.least}..{tensor.most}"
     if tensor.rises and _BOUNDS.fullmatch(tensor.name):
         return "offsets"

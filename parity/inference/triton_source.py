@@ -16,6 +16,8 @@ from parity.triton_kernels.kernel import Constant
 from parity.triton_kernels.loading import functions
 
 _ADDRESSED = frozenset(("load", "store", "make_block_ptr", "make_tensor_descriptor", "advance", "multiple_of"))
+_WHOLE_ATOMICS = ("atomic_cas", "atomic_xchg", "atomic_and", "atomic_or", "atomic_xor")
+_WHOLE_CALLS = ("to", "cast", "load", "minimum", "maximum", "cdiv")
 _POINTER = re.compile(r"(?i)(?:.*_)?(?:ptrs?|pointer)(?:_.*)?|ptr\w*|\w*ptr")
 _INDEX = re.compile(
     r"(?i).*(?:idx|ind(?:ex|ices)|_ids?(?:_|$)|^ids?(?:_|$)|seq_?len|cu_|offset|table|label|target|slot|_loc(?:_|$)|perm|order"
@@ -93,11 +95,24 @@ def triton_kernels(paths: Sequence[Path], hosts: Sequence[Path]) -> list[TritonF
             for call in ast.walk(each)
             if isinstance(call, ast.Call) and (name := getattr(call.func, "id", "")) and name != each.name
         }
+        helpers = {each.name: each for each in nodes} | _imported(path, hosts)
         for node in nodes:
             returns = any(isinstance(each, ast.Return) and each.value for each in ast.walk(node))
             if node.name in calls or not (returns or node.name in called):
-                found.append(_function(path, node, calls.get(node.name, [])))
+                found.append(_function(path, node, calls.get(node.name, []), helpers))
     return _with_callers(found, hosts)
+
+
+def _imported(path: Path, hosts: Sequence[Path]) -> dict[str, ast.FunctionDef]:
+    """Return the Triton functions that a file imports from files of the project."""
+    found = {}
+    for each in ast.walk(ast.parse(path.read_text(errors="replace"))):
+        if isinstance(each, ast.ImportFrom) and each.module and not each.module.startswith(("triton", "torch")):
+            names = {alias.name for alias in each.names}
+            for host in hosts:
+                if host.stem == each.module.rpartition(".")[2]:
+                    found.update({one.name: one for one in functions(host) if one.name in names})
+    return found
 
 
 def _with_callers(kernels: Sequence[TritonFunction], hosts: Sequence[Path]) -> list[TritonFunction]:
@@ -174,12 +189,17 @@ def likely_strides(names: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _function(path: Path, node: ast.FunctionDef, calls: Sequence[tuple[ast.Call, HostLaunch]]) -> TritonFunction:
-    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+def _function(
+    path: Path,
+    node: ast.FunctionDef,
+    calls: Sequence[tuple[ast.Call, HostLaunch]],
+    helpers: Mapping[str, ast.FunctionDef],
+) -> TritonFunction:
+    arguments = _arguments(node)
     positional = [*node.args.posonlyargs, *node.args.args]
     defaults = dict(zip((each.arg for each in positional[::-1]), reversed(node.args.defaults), strict=False))
     defaults |= {each.arg: d for each, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d}
-    pointers, indices = _roles(node, [each.arg for each in arguments])
+    pointers, indices = _roles(node, [each.arg for each in arguments], helpers)
     whole = _whole_numbers(node)
     parameters = tuple(
         TritonParameter(
@@ -207,8 +227,19 @@ def _function(path: Path, node: ast.FunctionDef, calls: Sequence[tuple[ast.Call,
     return TritonFunction(path, node.name, node.lineno, parameters, has_dot, tuple(launches), literals)
 
 
-def _roles(node: ast.FunctionDef, names: Sequence[str]) -> tuple[set[str], set[str]]:
-    """Return the parameters that are pointers, and the pointers to elements that become part of an address."""
+def _arguments(node: ast.FunctionDef) -> list[ast.arg]:
+    return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+
+
+def _roles(
+    node: ast.FunctionDef, names: Sequence[str], helpers: Mapping[str, ast.FunctionDef]
+) -> tuple[set[str], set[str]]:
+    """Return the parameters that are pointers, and the pointers to elements that become part of an address.
+
+    ``helpers`` are Triton functions that the function may call.
+    """
+    others = {name: each for name, each in helpers.items() if each is not node}
+    known: dict[str, tuple[set[str], set[str]]] = {}
     roots: dict[str, set[str]] = {name: {name} for name in names}
     loaded: dict[str, set[str]] = {}
     pointers = {name for name in names if _POINTER.fullmatch(name)}
@@ -225,6 +256,8 @@ def _roles(node: ast.FunctionDef, names: Sequence[str]) -> tuple[set[str], set[s
                 return (both & pointers) or root(value.left) or both
             case ast.Call(func=ast.Attribute(value=inner)) if not isinstance(inner, ast.Name) or inner.id != "tl":
                 return root(inner)
+            case ast.Call(func=ast.Name(id=name)) if name in others:
+                return set()
             case ast.Call(args=[first, *_]):
                 return root(first)
             case ast.Subscript():
@@ -259,6 +292,17 @@ def _roles(node: ast.FunctionDef, names: Sequence[str]) -> tuple[set[str], set[s
                     if address is not None:
                         pointers |= _first(root(address), names)
                         indices |= sources(address)
+                        whole |= root(address) & pointers if _called(each) in _WHOLE_ATOMICS else set()
+                case ast.Call(func=ast.Name(id=name)) if name in others:
+                    taken = [one.arg for one in _arguments(others[name])]
+                    if name not in known:
+                        known[name] = _roles(others[name], taken, {k: v for k, v in others.items() if k != name})
+                    places = _whole_numbers(others[name]) - known[name][0]
+                    for key, value in _passed(each, taken).items():
+                        owner = root(value) & set(names)
+                        for role, found in zip((pointers, indices), known[name], strict=True):
+                            role |= owner if key in found and len(owner) == 1 else set()
+                        indices |= sources(value) if key in places else set()
                 case ast.BinOp(op=ast.BitAnd() | ast.RShift() | ast.LShift() | ast.FloorDiv()):
                     whole |= sources(each.left)
                 case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub(), value=value):
@@ -302,7 +346,7 @@ def _inner_load(value: ast.Call) -> ast.expr | None:
 def _is_whole(value: ast.expr) -> bool:
     """Return False if a value is computed by functions such as ``tl.sum``, which lead away from positions."""
     calls = (each for each in ast.walk(value) if isinstance(each, ast.Call))
-    return all(_called(each) in ("to", "cast", "load") for each in calls)
+    return all(_called(each) in _WHOLE_CALLS for each in calls)
 
 
 def _called(call: ast.Call) -> str:

@@ -7,13 +7,14 @@ with a mask for the dims in ``boundary_check``. ``child.py`` uses this. It impor
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import triton.language as tl
 from triton.language import core
 
+_builtin: Callable[[Callable[..., Any]], Callable[..., Any]] = core.builtin
 _REMOVED = "Block pointers have been removed"
 
 
@@ -102,7 +103,7 @@ def install() -> None:
         return
     load, store = tl.load, tl.store
 
-    @core.builtin
+    @_builtin
     def make_block_ptr(
         base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any, _semantic: Any = None
     ) -> Any:
@@ -110,13 +111,13 @@ def install() -> None:
         places = [_semantic.cast(_semantic.to_tensor(each), tl.int32) for each in offsets]
         return _BlockPointer(base, [*wide, places], _plain(block_shape))
 
-    @core.builtin
+    @_builtin
     def advance(base: Any, offsets: Any, _semantic: Any = None) -> Any:
         moved = [_semantic.add(a, _semantic.to_tensor(b), False) for a, b in zip(base.parts[2], offsets, strict=True)]
         places = [_semantic.cast(each, tl.int32) for each in moved]
         return _BlockPointer(base.base, [*base.parts[:2], places], base.block)
 
-    @core.builtin
+    @_builtin
     def load_block(
         pointer: Any, mask: Any = None, other: Any = None, boundary_check: Any = (), padding_option: Any = "",
         cache_modifier: Any = "", eviction_policy: Any = "", volatile: Any = False, _semantic: Any = None,
@@ -130,7 +131,7 @@ def install() -> None:
             _semantic=_semantic,
         )  # fmt: skip
 
-    @core.builtin
+    @_builtin
     def store_block(
         pointer: Any, value: Any, mask: Any = None, boundary_check: Any = (),
         cache_modifier: Any = "", eviction_policy: Any = "", _semantic: Any = None,

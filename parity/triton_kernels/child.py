@@ -185,7 +185,7 @@ def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loa
     import triton
     from triton.compiler import ASTSource
 
-    function = jit_function(kernel, root, loader)
+    function, kernel = jit_function(kernel, root, loader)
     names = [name for name in function.arg_names if name not in kernel["constants"]]
     types = dict(zip(names, kernel["signature"], strict=True))
     signature = {name: types.get(name, "constexpr") for name in function.arg_names}
@@ -253,8 +253,11 @@ def ptxas(arch: int) -> str:
         return str(compiler.get_ptxas().path)
 
 
-def jit_function(kernel: Mapping[str, Any], root: Path, loader: Loader) -> Any:
-    """Return the function of a file below its decorators."""
+def jit_function(kernel: Mapping[str, Any], root: Path, loader: Loader) -> tuple[Any, Mapping[str, Any]]:
+    """Return the function of a file below its decorators, and the kernel.
+
+    A constexpr parameter may have the name of an option, such as ``num_stages``. The option is its value.
+    """
     path = root / kernel["file"]
     function: Any = getattr(loader.module(path), kernel["function"], None)
     if isinstance(function, Placeholder):
@@ -265,6 +268,8 @@ def jit_function(kernel: Mapping[str, Any], root: Path, loader: Loader) -> Any:
         function = function.fn
     if function is None:
         raise ValueError(f"{path.name} has no @triton.jit function {kernel['function']}")
+    shared = {name: value for name, value in kernel["options"].items() if name in function.arg_names}
+    kernel = {**kernel, "constants": {**shared, **kernel["constants"]}}
     missing = [name for name in kernel["constants"] if name not in function.arg_names]
     if missing:
         raise ValueError(f"{kernel['function']} has no parameter {missing[0]}")
@@ -272,7 +277,7 @@ def jit_function(kernel: Mapping[str, Any], root: Path, loader: Loader) -> Any:
     if len(left) != len(kernel["signature"]):
         given = f"args of the declaration has {len(kernel['signature'])}"
         raise ValueError(f"{kernel['function']} takes {len(left)} arguments ({' '.join(left)}); {given}")
-    return function
+    return function, kernel
 
 
 def constant(value: Any) -> Any:

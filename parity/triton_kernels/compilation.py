@@ -72,7 +72,7 @@ class LaunchedArgument(msgspec.Struct):
 
     A number has a ``value`` in the form of an expression. A tensor has ``elements``, and a tensor of integers the
     numbers from ``least`` to ``most``. They ``rise`` if each is at least the one before, and
-    ``ramp`` if they count from 0 to ``most``, repeatedly.
+    ``ramp`` if they count from 0 to ``most``, repeatedly. ``values`` are all elements if they are few.
     """
 
     name: str
@@ -84,6 +84,7 @@ class LaunchedArgument(msgspec.Struct):
     rises: bool = False
     distinct: bool = False
     ramps: bool = False
+    values: list[int] = []
 
 
 class LaunchedKernel(msgspec.Struct):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import math
+import re
 import sys
 import types
 from collections.abc import Iterator
@@ -119,15 +120,34 @@ def _unpacked(frame: types.FrameType) -> int:
     return code[at + 1] if dis.opname[code[at]] == "UNPACK_SEQUENCE" else 0
 
 
-class Guess(int):
-    """A whole number that is a guess for an argument ``key``. If host code uses it as a tensor, it is one."""
+class Number:
+    """A number that is a guess for an argument ``key``. If host code uses it as a tensor, it is one."""
 
     key = ""
 
     def __getattr__(self, name: str) -> Any:
+        if self.key and name in ("get", "items", "keys", "values"):
+            raise Contradiction(self.key, "kind", "table")
         if self.key and not name.startswith("_"):
             raise Contradiction(self.key, "kind", "tensor")
         raise AttributeError(name)
+
+    def __getitem__(self, place: Any) -> Any:
+        raise Contradiction(self.key, "kind", "table" if isinstance(place, str) else "tensor")
+
+    def __contains__(self, name: Any) -> bool:
+        raise Contradiction(self.key, "kind", "table")
+
+    def __len__(self) -> int:
+        raise Contradiction(self.key, "kind", "tensor")
+
+
+class Real(Number, float):
+    """A real number."""
+
+
+class Guess(Number, int):
+    """A whole number."""
 
     def __eq__(self, other: object) -> bool:
         if self.key and isinstance(other, int | str) and int(self) != other:
@@ -139,14 +159,15 @@ class Guess(int):
 
     __hash__ = int.__hash__
 
-    def __getitem__(self, place: Any) -> Any:
-        raise Contradiction(self.key, "kind", "tensor")
-
-    def __len__(self) -> int:
-        raise Contradiction(self.key, "kind", "tensor")
-
     def __deepcopy__(self, memo: Any) -> int:
         return int(self)
+
+
+class Table(dict[str, int]):
+    """Constants of a launch by name, such as ``config["BLOCK_SIZE_M"]``."""
+
+    def __missing__(self, name: str) -> int:
+        return {"num_warps": 4, "num_stages": 2}.get(name, 1 if re.match(r"(?i)group|split|num_", name) else 32)
 
 
 class Rank(int):

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from parity.triton_kernels.host_facts import Contradiction, Guess
+from parity.triton_kernels.host_facts import Contradiction, Number
 from parity.triton_kernels.host_tensors import DTYPES, DType, Tensor
 
 _MOST_BLOCKS, MOST_ELEMENTS = 4096, 1 << 21
 """Limits of a launch that can be emulated."""
+_MOST_VALUES = 64
+"""Elements of a tensor of integers to describe one by one."""
 _BLOCK = re.compile(r"(?i)block|tile|chunk|size|^b[a-z]$|^bt$")
 _NOT_ZERO = 0.5
 """Replaces the number 0.0, which hides what a kernel multiplies with it."""
@@ -64,9 +66,9 @@ def launched(kernel: Mapping[str, Any], called: Any, grid: Any, args: Sequence[A
         if type(value).__name__ == "TensorWrapper":
             kind = next((kind for kind in DTYPES.values() if kind.name == _short(value.dtype)), value.base.dtype)
             value = values[each.name] = Tensor(value.base.array, kind, value.base.key)
-        if isinstance(value, Tensor) and value.key and each.is_constexpr:
+        if isinstance(value, Tensor) and value.key and (each.is_constexpr or each.name in kernel["numbers"]):
             raise Contradiction(value.key, "kind", "number")
-        if isinstance(value, Guess) and value.key and each.name in kernel["pointers"]:
+        if isinstance(value, Number) and value.key and each.name in kernel["pointers"]:
             raise Contradiction(value.key, "kind", "tensor")
         if isinstance(value, Tensor) and value.key and each.name in kernel["indices"] and value.dtype.is_floating_point:
             raise Contradiction(value.key, "dtype", "int32")
@@ -118,7 +120,7 @@ def _described(
         raise Unusable
     return {
         "constants": constants,
-        "options": {key: int(v) for key, v in options.items() if isinstance(v, bool | int) and v is not None},
+        "options": {k: v if isinstance(v, bool) else int(v) for k, v in options.items() if isinstance(v, int)},
         "arguments": arguments,
         "grid": grid,
     }
@@ -139,6 +141,7 @@ def _tensor(value: Tensor) -> dict[str, Any]:
         steps = np.diff(held.astype(np.int64))
         found |= {"least": int(held.min()), "most": int(held.max()), "rises": bool((steps >= 0).all())}
         found["distinct"] = len(np.unique(held)) == held.size
+        found["values"] = held.ravel().tolist() if held.size <= _MOST_VALUES else []
         found["ramps"] = bool((held.ravel() == np.arange(held.size) % (int(held.max()) + 1)).all())
     return found
 

@@ -12,6 +12,7 @@ import contextlib
 import inspect
 import io
 import itertools
+import linecache
 import re
 import signal
 import time
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.triton_kernels.host_facts import LAST, Complaint, Contradiction, Guess
+from parity.triton_kernels.host_facts import LAST, Complaint, Contradiction, Guess, Real, Table
 from parity.triton_kernels.host_records import MOST_ELEMENTS, Launched, Unusable, launched
 from parity.triton_kernels.host_tensors import DTYPES, Tensor
 from parity.triton_kernels.host_torch import Context, Function
@@ -39,6 +40,7 @@ _LARGER = ((128, 128), (64, 64))
 """Extents to try as well if smaller ones lead to a launch: a kernel without masks may need whole blocks."""
 _RANKS = (2, 3, 4, 1)
 _SECONDS, _CORRECTIONS, _MOST_RUNS = 8, 40, 400
+"""Processor time for the host code of a kernel, corrections of one run, and runs of a function."""
 _INDEX = re.compile(
     r"(?i).*(?:idx|ind(?:ex|ices)|_ids?(?:_|$)|^ids?(?:_|$)|seq_?len|cu_|offset|table|label|target|slot|_loc(?:_|$)|perm"
     r"|indptr|num_|_(?:end|start)(?:_|$)|lens?(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|splits).*"
@@ -50,6 +52,8 @@ _REAL = re.compile(
 _TENSOR = re.compile(
     r"(?i)(?:d?[xyqkvobw]|d[a-z]{1,3}|.*(?:weight|bias|tensor|input|output|grad|hidden|state|cache|logits).*)"
 )
+_POSITIONS = re.compile(r"(?i).*(?:idx|indices|_ids|indptr|permutation|offsets|starts?|table|cu_\w*|locs?|lens)")
+"""Matches attributes that are tensors of positions or lengths."""
 
 
 class _Late(BaseException):
@@ -87,8 +91,12 @@ class _Guesses:
             return DTYPES[self.real]
         if kind == "object":
             return _Object(key, self)
+        if kind == "table":
+            return Table()
         if kind == "real" or (kind == "number" and _REAL.fullmatch(name)):
-            return 1e-5 if "eps" in name else 0.5
+            real = Real(1e-5 if "eps" in name else 0.5)
+            real.key = key
+            return real
         if isinstance(text := facts.get("value"), str):
             return text
         number = Guess(
@@ -137,7 +145,9 @@ class _Object:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        value = self._guesses.value(f"{self._key}.{name}", "tensor" if _TENSOR.fullmatch(name) else "number")
+        value = self._guesses.value(
+            f"{self._key}.{name}", "tensor" if _TENSOR.fullmatch(name) or _POSITIONS.fullmatch(name) else "number"
+        )
         self.__dict__[name] = value
         return value
 
@@ -155,7 +165,7 @@ def launches(
     """
     from triton.runtime.jit import KernelInterface
 
-    end = time.monotonic() + _SECONDS
+    end = time.process_time() + _SECONDS
     seen, before = set[str](), KernelInterface.__getitem__
     KernelInterface.__getitem__ = lambda self, grid: lambda *args, **named: launched(kernel, self, grid, args, named)
     try:
@@ -200,7 +210,7 @@ def _runs(
             tried = itertools.product(((_SIZES[0], True), *((size, False) for size in _SIZES)), _RANKS)
             is_open = True
             for (size, is_small), rank in tried:
-                if time.monotonic() > end or (runs := runs + 1) > _MOST_RUNS:
+                if time.process_time() > end or (runs := runs + 1) > _MOST_RUNS:
                     return
                 if not is_open and rank != _RANKS[0]:
                     continue
@@ -254,12 +264,13 @@ def _corrected(
 
 def _suspected(error: Exception, guesses: _Guesses) -> tuple[str, str, Any] | None:
     """Return which guess an error of host code suggests to change."""
-    frames = traceback.extract_tb(error.__traceback__)
-    line = frames[-1].line or "" if frames else ""
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    names = {**trace.tb_frame.f_globals, **trace.tb_frame.f_locals} if trace else {}
+    own = str(Path(__file__).parent)
+    frames = [each for each in traceback.walk_tb(error.__traceback__) if not each[0].f_code.co_filename.startswith(own)]
+    line, names = "", dict[str, Any]()
+    if frames:
+        frame, number = frames[-1]
+        line = linecache.getline(frame.f_code.co_filename, number)
+        names = {**frame.f_globals, **frame.f_locals}
     if "None" in str(error):
         for name in re.findall(r"[A-Za-z_]\w*", line):
             if names.get(name, name) is None:
@@ -315,15 +326,15 @@ def _quiet() -> Iterator[None]:
     def ring(*_: Any) -> None:
         raise _Late
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 2)
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 2)
     try:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _arguments(node: ast.FunctionDef, function: Any, guesses: _Guesses, skipped: int) -> dict[str, Any]:
@@ -385,7 +396,12 @@ def _kind(node: ast.FunctionDef, argument: ast.arg, defaults: Mapping[str, Any])
 
 def set_driver(target: Any) -> None:
     """Let the code of a project ask Triton for the current device: the ``GPUTarget`` that code is compiled for."""
+    from triton.backends import backends
     from triton.runtime import driver
+
+    for name, each in backends.items():
+        is_active = name == {"cuda": "nvidia", "hip": "amd"}[target.backend]
+        each.driver.is_active = staticmethod(lambda is_active=is_active: is_active)
 
     limits = {"max_shared_mem": 101376, "multiprocessor_count": 8, "warpSize": 32, "max_num_regs": 65536}
     driver.set_active(

@@ -33,6 +33,12 @@ def test_elements_window_is_not_constant(stream, dtype):
         assert len(np.unique(elements(stream, dtype, start, 64, "x", POINTS).view(dtype.bits))) > 1
 
 
+def test_listed_numbers_repeat_from_the_start_of_the_tensor():
+    assert elements("values.0.-3.7", DTYPES["i32"], 2, 5).tolist() == [0, -3, 7, 0, -3]
+    with pytest.raises(UsageError, match=r"values\.A\.B\.C"):
+        elements("values.", DTYPES["i32"], 0, 1)
+
+
 def test_elements_differ_between_tensors():
     lhs, rhs = (elements("normal", DTYPES["f32"], 0, 64, name) for name in ("lhs", "rhs"))
     assert (lhs != rhs).mean() > 0.9

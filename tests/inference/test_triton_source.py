@@ -56,6 +56,43 @@ def test_elements_in_addresses_and_bit_operations_are_integers(kernel):
     )  # fmt: skip
 
 
+HELPERS = """
+@triton.jit
+def place(table, start, i):
+    return tl.load(table + start + i)
+
+@triton.jit
+def kernel(x, order, begins, locks, ranks, n):
+    i = tl.arange(0, 16)
+    start = tl.load(begins + tl.program_id(0))
+    limit = tl.minimum(tl.load(ranks), n)
+    row = x + place(order, start, i) * 4
+    while tl.atomic_cas(locks, 0, 1) == 1:
+        pass
+    for k in range(tl.cdiv(limit, 16)):
+        tl.store(row + k, 0.0)
+
+def host(x):
+    kernel[(1,)](x, x, x, x, x, 4)
+"""
+
+
+def test_helpers_and_atomics_show_pointers_and_integers(tmp_path):
+    (tmp_path / "source.py").write_text(HELPERS)
+    (found,) = triton_kernels([tmp_path / "source.py"], [tmp_path / "source.py"])
+    assert [each.name for each in found.parameters if each.is_pointer] == ["x", "order", "begins", "locks", "ranks"]
+    types = dtypes(found, "f16")
+    assert types["x"] == "f16" and {types[name] for name in ("begins", "locks", "ranks")} == {"i32"}
+
+
+def test_helpers_of_another_file_show_pointers(tmp_path):
+    helper, kernel = HELPERS.partition("@triton.jit\ndef kernel")[::2]
+    (tmp_path / "helpers.py").write_text(helper)
+    (tmp_path / "source.py").write_text(f"from project.helpers import place\n@triton.jit\ndef kernel{kernel}")
+    (found,) = triton_kernels([tmp_path / "source.py"], [*tmp_path.iterdir()])
+    assert "order" in [each.name for each in found.parameters if each.is_pointer]
+
+
 def test_constants_come_from_launches_comparisons_and_names(kernel):
     found = choices(kernel, "f16", flags=False, size=32)
     assert found == {"ROUND": True, "HAS_BIAS": False, "KIND": "silu", "BLOCK": 64, "dtype": "tl.float16"}

@@ -18,3 +18,11 @@ def test_launch_that_needs_too_much_shared_memory_is_tried_without_pipelining(tm
     launch["kernel"]["options"]["num_stages"] = 4
     found = child.described({"kernels": []}, tmp_path, [(where, None, 20_000)], tmp_path)
     assert not found["launches"] and found["error"] == "the kernel needs 30000 bytes of shared memory; gfx942 has 20000"
+
+
+def test_option_is_the_value_of_a_parameter_of_the_same_name(tmp_path):
+    function = SimpleNamespace(arg_names=["x", "num_stages"])
+    loader = SimpleNamespace(module=lambda _: SimpleNamespace(kernel=function))
+    asked = {"file": "a.py", "function": "kernel", "options": {"num_stages": 2, "num_warps": 4}, "constants": {}}
+    found, kernel = child.jit_function({**asked, "signature": ["*fp32"]}, tmp_path, loader)
+    assert found is function and kernel["constants"] == {"num_stages": 2}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
+from parity.triton_kernels import host_runs
 from parity.triton_kernels.host_runs import launches
 from parity.triton_kernels.host_torch import importer
 from parity.triton_kernels.loading import Loader
@@ -36,7 +38,8 @@ def made(folder, host, decorators="", **more):
     """Return the first two launches of the kernel by the host code."""
     path = folder / "ops.py"
     path.write_text(KERNEL.format(decorators=decorators) + host)
-    kernel = {"file": str(path), "function": "kernel", "pointers": ["x", "out", "index"], "indices": ["index"], **more}
+    kernel = {"file": str(path), "function": "kernel", "pointers": ["x", "out", "index"], "indices": ["index"]}
+    kernel |= {"numbers": ["n"], **more}
     found = launches(kernel, [path], ["float32"], Loader([folder], importer("cuda")))
     return [*itertools.islice(found, 2)]
 
@@ -100,16 +103,44 @@ class Operation(torch.autograd.Function):
         ("BLOCKS = {'low': 32}\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=BLOCKS[mode])", 32),
         ("assert len(x.shape) == 4\n    kernel[(1,)](x, x, index, x.dim(), 1.0, 1, BLOCK=64)", 64),
         ("assert x.shape[1] == index.shape[0] * 4\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=8)", 8),
+        ("kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=mode['BLOCK_SIZE'] // mode['num_warps'])", 8),
+        ("out = torch.empty_like(bias)\n    kernel[(1,)](x, out, index, 1, 1.0, 1, BLOCK=128)", 128),
         ("with thing.device(x.device):\n        kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=4)", 4),
     ],
-    ids=["branch", "table", "rank", "product", "context"],
+    ids=["branch", "table", "rank", "product", "constants", "optional", "context"],
 )
 def test_guess_is_corrected_by(body, expected, tmp_path):
-    launch = first(tmp_path, f"def run(x, index, mode):\n    {body}\n")
+    launch = first(tmp_path, f"def run(x, index, mode, bias=None, other=None):\n    assert other is None\n    {body}\n")
     assert launch["constants"]["BLOCK"] == expected
 
 
-def test_host_code_that_raises_or_never_ends_gives_no_launch(tmp_path):
+def test_kernel_shows_which_arguments_are_tensors_and_which_are_numbers(tmp_path):
+    host = (
+        "def run(x, index, num_rows, out_scale):\n    kernel[(1,)](x, out_scale, index, num_rows, 1.0, 1, BLOCK=16)\n"
+    )
+    launch = first(tmp_path, host)
+    assert int(values(launch)["n"]) > 0 and tensors(launch)["out"][0] == "*fp32"
+
+
+def test_options_keep_their_type(tmp_path):
+    host = "def run(x, index):\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=16, enable_fp_fusion=False)\n"
+    assert first(tmp_path, host)["options"]["enable_fp_fusion"] is False
+
+
+def test_fp8_of_amd_is_that_of_nvidia(tmp_path):
+    host = "def run(x, index):\n    kernel[(1,)](x, x.to(torch.float8_e4m3fnuz), index, 1, 1.0, 1, BLOCK=16)\n"
+    assert tensors(first(tmp_path, host))["out"][0] == "*fp8e4nv"
+
+
+def test_driver_of_the_target_is_the_only_active_one():
+    from triton.backends import backends
+
+    host_runs.set_driver(SimpleNamespace(backend="hip"))
+    assert [name for name, each in backends.items() if each.driver.is_active()] == ["amd"]
+
+
+def test_host_code_that_raises_or_never_ends_gives_no_launch(tmp_path, monkeypatch):
+    monkeypatch.setattr(host_runs, "_SECONDS", 1)
     assert first(tmp_path, "def run(x, index):\n    raise RuntimeError\n    kernel[(1,)](x)\n") is None
     assert first(tmp_path, "def run(x, index):\n    while True:\n        pass\n    kernel[(1,)](x)\n") is None
 
@@ -119,7 +150,7 @@ def test_positions_and_masks_have_their_numbers(tmp_path):
     launch = first(tmp_path, host)
     index = next(each for each in launch["arguments"] if each["name"] == "index")
     assert (index["least"], index["most"], index["rises"]) == (0, index["elements"] - 1, True)
-    assert index["ramps"]
+    assert index["ramps"] and index["values"] == [*range(index["elements"])]
     assert tensors(launch)["out"][0] == "*u8"
 
 

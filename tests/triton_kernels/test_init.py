@@ -65,3 +65,12 @@ def test_positions_and_lengths_that_are_drawn_apart_give_way_to_those_of_a_launc
     assert main(["init", "--triton", "ops.py", "--limit", "600"]) == 0
     declared = (tmp_path / "cases" / "ops.py").read_text()
     assert 'data={"starts": ("consecutive",), "seq_lens": ("1..1",)}' in declared and "To be completed" not in declared
+
+
+def test_data_of_a_launch_replace_data_that_are_drawn_apart(tmp_path, monkeypatch):
+    host = "index, seq_lens = index * 4, torch.full(index.shape, 4, dtype=torch.int32)\n    out = torch.empty_like(x)"
+    (tmp_path / "ops.py").write_text(JAGGED.replace("out = torch.empty_like(x)", host))
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "--triton", "ops.py", "--limit", "600"]) == 0
+    declared = (tmp_path / "cases" / "ops.py").read_text()
+    assert '"values.0.4.8.12.' in declared and '"seq_lens": ("4..4",)' in declared and "To be completed" not in declared
