@@ -20,7 +20,7 @@ from parity.emulator.faults import (
 from parity.emulator.memory import Allocation
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
-from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
+from parity.inference.spec import CONSTANT, IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
 from parity.platform.quick_dataclass import dataclass
@@ -102,15 +102,16 @@ class ProbeLaunches:
     begins after ``deadline`` (``time.monotonic``). ``fault`` describes the first launch that failed, ``race`` the first
     one with a data race in shared memory. ``cost`` is the number of instructions of the last launch, and ``too_long``
     are the configurations that need more. ``before`` is True as long as every launch ends with an access before the
-    begin of a buffer that is not far away, as from a null pointer.
+    begin of a buffer that is not far away, as from a null pointer. ``constants`` are integers in ``__constant__``
+    memory, with their bytes.
     """
 
     def __init__(
         self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int,
-        deadline: float = math.inf, budget: int = BUDGET,
+        deadline: float = math.inf, budget: int = BUDGET, constants: Mapping[str, int] | None = None,
     ) -> None:  # fmt: skip
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
-        self._budget = budget
+        self._budget, self._constants = budget, constants or {}
         self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share * (budget // BUDGET)
         self._deadline = deadline
         self.fault, self.race, self.cost, self.before = "", "", 0, True
@@ -160,6 +161,8 @@ class ProbeLaunches:
         self._launches -= 1
         places = self._allocate(size)
         self._device.restore(self._code)
+        for name, width in self._constants.items():
+            self._device.write_symbol(self._code, name, np.full(1, CONSTANT, f"i{width}"))
         arguments, contents = self._arguments(config, places)
         self._contents.clear()  # unknown until the launch ends
         try:

@@ -230,8 +230,9 @@ class Prober:
     ) -> Experiment:
         numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in made)
         launches = ProbeLaunches(
-            self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget
-        )
+            self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget,
+            {source_name(symbol): table.size for symbol, table in kernel.flow.tables.items() if table.is_number},
+        )  # fmt: skip
         return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made, limits=kernel.limits)
 
 

@@ -22,7 +22,7 @@ from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.signature import ELEMENTS, SUFFIXES, Parameter, Probe, Signature, read_signature, type_variables
-from parity.inference.spec import GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
+from parity.inference.spec import ALWAYS_FAULTS, CONSTANT, GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
@@ -190,12 +190,17 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     probed = _probe(one, kinds, single=attempt.single)
     spec = _scaled(probed, attempt) if isinstance(probed, InferredSpec) else None
     tables, unknown = _tables(one)
+    counts = [name for name, each in tables.items() if not NUMBERS[each.dtype].is_float]
+    if isinstance(probed, str) and not probed.startswith((RACES, ALWAYS_FAULTS)):
+        unknown += [tables[name].source for name in counts]
     tables = tables if spec else {}
     tensors = _tensors(one, written, kinds, spec, cautious=attempt.cautious)
-    tensors.inputs.update({table: each.dtype for table, each in tables.items()})
     if spec:
-        spec = replace(spec, shapes={**spec.shapes, **{table: str(each.count) for table, each in tables.items()}})
         spec = _with_distinct(spec, tensors) if attempt.apart else spec
+        tensors.inputs.update({table: each.dtype for table, each in tables.items()})
+        shapes = {**spec.shapes, **{table: str(each.count) for table, each in tables.items()}}
+        ranges = {**spec.ranges, **dict.fromkeys(counts, f"{CONSTANT}..{CONSTANT}")}
+        spec = replace(spec, shapes=shapes, ranges=ranges)
         call = inferred_call(one, kinds, spec, {*tensors.inputs, *tensors.updates})
     else:
         shaped = bool(tensors.inputs or tensors.updates)
@@ -346,13 +351,13 @@ def _written(pointers: Sequence[Parameter]) -> set[str]:
 
 
 def _tables(one: Signature) -> tuple[dict[str, _Table], list[str]]:
-    """Return the floating-point constants that the host fills, by name, and the names of all other constants."""
+    """Return the constants that the host fills with floating-point numbers or one integer, and the names of others."""
     found, unknown = dict[str, _Table](), list[str]()
     for symbol, table in (one.flow.tables if one.flow else {}).items():
         source = source_name(symbol)
         kinds = {ELEMENTS.get(each, "") for each in table.types}
         dtype = kinds.pop() if len(kinds) == 1 else ""
-        if dtype in NUMBERS and NUMBERS[dtype].is_float:
+        if dtype in NUMBERS and (NUMBERS[dtype].is_float or table.is_number):
             name = safe_name(unqualified(source))
             name += "_" * (name in (each.name for each in one.args))
             found[name] = _Table(source, dtype, table.size // NUMBERS[dtype].itemsize)

@@ -21,6 +21,8 @@ Triple = tuple[int, int, int]
 Numbers = Mapping[str, int]
 """Values of a kernel's integer arguments, and of extents that only the grid determines."""
 
+CONSTANT = 16
+"""The value of integers in ``__constant__`` memory, which may be extents."""
 AXES = "xyz"
 GRID_EXTENTS = {"x": "rows", "y": "lines", "z": "batches"}
 """Names for extents that only the grid determines, by axis."""

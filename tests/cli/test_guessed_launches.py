@@ -67,14 +67,14 @@ __global__ void far(const float* x, float* y, int n) {
 }
 namespace fir { __constant__ float taps[5]; }
 static __constant__ double scale;
-__constant__ int width;
+__constant__ int widths[2];
 __global__ void filter(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = x[i] * fir::taps[i % 5] * (float)scale;
 }
 __global__ void wrapped(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = x[i % width];
+    if (i < n) y[i] = x[i % widths[n % 2]];
 }
 __global__ void by_warps(const float* x, float* y, int rows, int cols) {
     int warps = blockDim.x / 32;
@@ -128,7 +128,7 @@ SAID = {
         'strides={"x": "any", "y": "rows"}',
     ),
     "doubled": ("n:u32=numel", 'updates={"x": "f32"}'),
-    "wrapped": ("# To be completed: the host fills __constant__ width, so say symbols=.",),
+    "wrapped": ("# To be completed: the host fills __constant__ widths, so say symbols=.",),
     "sparse": (
         'shapes="begin: rows+1; cols: nnz; values: nnz; x: cols_range; y: rows"',
         'indices={"cols": "cols_range", "begin": "nnz+1"}',
