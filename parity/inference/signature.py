@@ -184,9 +184,11 @@ def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> P
     found = {ELEMENTS.get(each, "") for each in use.types} if use else set()
     dtype = parameter.dtype or (found.pop() if len(found) == 1 else "")
     lanes = use.width // NUMBERS[dtype].itemsize if use and dtype in NUMBERS else 1
+    is_member = parameter.lanes > 1 and not parameter.dtype and dtype in ("u8", "i8")  # perhaps a bool of a structure
     return replace(
         parameter,
         is_pointer=True,
+        is_bool=parameter.is_bool or is_member,
         lanes=parameter.lanes if parameter.is_vector else max(1, lanes),
         dtype=dtype,
         is_written=bool(use and use.writes),

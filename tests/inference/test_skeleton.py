@@ -5,6 +5,7 @@ from pathlib import PurePath
 
 import pytest
 
+from parity.inference.ptx_dataflow import Flow, Use
 from parity.inference.skeleton import TOO_LITTLE, skeletons
 from parity.inference.spec import InferredSpec
 from parity.model.code_object import Argument, Kernel
@@ -17,11 +18,16 @@ RACE = "with what was guessed, CUDA's side fails in k.put[f32]: data race in ker
 OUTSIDE = "with what was guessed, CUDA's side fails in k.lit[f32]: out-of-bounds read of 4 bytes in kernel 'lit'"
 
 
-def declared(kernel):
+FLAGGED = replace(KERNEL, name="_Z7flaggedPK4ItemPf", args=ARGS[:2])
+BYTES = replace(KERNEL, name="_Z5bytesPKhPf", args=ARGS[:2])
+USES = {(0, 0): Use(frozenset(("u8",)), first="ld", width=1), (1, 0): Use(writes=frozenset(("f32",)), width=4)}
+
+
+def declared(kernel, flow=None):
     def launched(args, flow, single):
         return InferredSpec({"x": "16", "y": "16"}, ("1",), (32,), is_measured=single)
 
-    (found,) = skeletons(PurePath("k.cu"), "k", [kernel], probes={kernel.name: launched})
+    (found,) = skeletons(PurePath("k.cu"), "k", [kernel], flows={kernel.name: flow}, probes={kernel.name: launched})
     return found
 
 
@@ -47,6 +53,11 @@ def test_again_after_cases_that_show_too_little_draws_calm_numbers(op):
 def test_again_after_other_failures_draws_calm_numbers(op):
     reason = "with what was guessed, CUDA's side fails in k.lit[f32]: divergent barrier in kernel 'lit'"
     assert values(op.again(reason).again(reason), "choices") == {"low": (0.5, 1.0)}
+
+
+@pytest.mark.parametrize(("kernel", "data"), [(FLAGGED, {"x": ("0..1",)}), (BYTES, {})])
+def test_bytes_of_structures_may_be_bools(kernel, data):
+    assert values(declared(kernel, Flow(("u64", "u64"), USES)), "data") == data
 
 
 @pytest.mark.parametrize(("kernel", "name"), [(PUT, "x"), (MERGED, "y")])
