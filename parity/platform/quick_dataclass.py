@@ -107,6 +107,7 @@ def _comparing(fields: Collection[dataclasses.Field[Any]]) -> list[Callable[...,
 
 
 def _tuple_getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda instance: tuple(getattr(instance, name) for name in names)  # attrgetter would not return a tuple
+    if not names:
+        return lambda instance: ()
+    get = attrgetter(*names)
+    return get if len(names) > 1 else lambda instance: (get(instance),)
