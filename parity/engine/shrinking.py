@@ -113,7 +113,7 @@ def _single_elements(checked: CheckedCase) -> Iterator[Case]:
     """If all tensors have one shape, yield the first wrong element alone."""
     case, first = checked.case, checked.verdict.first
     shapes = {layout.shape for layout in case.layouts.values()}
-    shape = shapes.pop()
+    shape = shapes.pop() if shapes else (0,)
     if shapes or 0 in shape:
         return
     coordinates = first.coordinates if first is not None and len(first.coordinates) == len(shape) else (0,) * len(shape)

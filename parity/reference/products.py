@@ -44,6 +44,11 @@ def matmul(a: Array, b: Array) -> Expected:
     return sum_of_products(a[:, None, :], b.T[None, :, :])
 
 
+def batched_matmul(a: Array, b: Array) -> Expected:
+    """The products of the matrices of a batch, of shapes (batch, m, k) and (batch, k, n)."""
+    return sum_of_products(a[:, :, None, :], b.swapaxes(1, 2)[:, None, :, :])
+
+
 def mean(x: Array) -> Expected:
     """The mean over the last axis: the sum times 1 / count, a factor in f32 for all types.
 

@@ -41,6 +41,12 @@ def reduce_sum(x: Array, reduced: Any, grid: Grid) -> Expected:
     return _sum(rows, tree_depth(rows.shape[-1], grid.threads))
 
 
+def prefix_sum(x: Array) -> Expected:
+    """For each element of a vector, the sum up to it, in any order: at most n - 1 roundings, as in ``sum_onto``."""
+    terms = np.tril(np.broadcast_to(x, (x.size, x.size)))
+    return _sum(terms, x.size - 1)
+
+
 def sum_onto(x: Array, out: Array, over: Any) -> Expected:
     """``out`` plus the sum over the dims whose bits are set in ``over``, added in any order, in the type of ``x``.
 

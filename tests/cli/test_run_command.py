@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 
 import pytest
@@ -59,7 +60,7 @@ def test_run_matrix_fits_terminal_and_files_are_complete(parity, tmp_path, monke
 def test_run_library_op_is_not_a_failure(parity):
     alone = parity("run", "-v", "gemm", *ONE)
     assert alone.code == 3
-    assert "matmul  f16 bf16 f32 f64  not run" in alone.out
+    assert re.search(r"matmul +f16 bf16 f32 f64 +not run", alone.out)
     beside = parity("run", "-v", "gemm", "affine_f32", "--examples", "1", *ONE)
     assert beside.code == 0
     assert "1 kernel, " in beside.out

@@ -10,7 +10,7 @@ from verdicts import fails, passes
 
 from parity.model.dtypes import DTYPES, dtype
 from parity.reference import Limits
-from parity.reference.products import matmul, mean, sum_of_products
+from parity.reference.products import batched_matmul, matmul, mean, sum_of_products
 
 FLOATS = [dtype(name) for name in ("f16", "bf16", "f32", "f64")]
 ALL = pytest.mark.parametrize("kind", FLOATS, ids=str)
@@ -184,3 +184,9 @@ def test_matmul_matches_numpy(kind):
     fails(matmul(a, b), exact.T.astype(kind.numpy))
     nothing = matmul(a[:, :0], b[:0])
     passes(nothing, np.zeros((3, 3), kind.numpy))
+
+
+def test_batched_matmul_is_matmul_of_each_pair():
+    a, b = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4), np.ones((2, 4, 5), np.float32)
+    expected = batched_matmul(a, b)
+    assert np.array_equal(expected.value, np.stack([matmul(*pair).value for pair in zip(a, b, strict=True)]))

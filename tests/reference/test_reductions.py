@@ -204,3 +204,17 @@ def test_argmax_tie_selects_thread_with_smallest_bit_reversed_index(terms, count
 
 def test_argmax_with_wrong_tie_fails():
     fails(reference.argmax(np.array([0, 5, 5, 0], np.float32), 1, threads(4)), np.uint32(1))
+
+
+@ALL
+def test_prefix_sum_in_any_order_passes(kind):
+    x = normal(kind, 100)
+    expected = reference.prefix_sum(x)
+    passes(expected, np.cumsum(x, dtype=x.dtype))
+    passes(expected, np.array([device_sum(x[: i + 1], 8)[0] for i in range(100)]))
+    fails(expected, np.cumsum(np.append(x[:1], x[:-1]), dtype=x.dtype))
+
+
+def test_prefix_sum_of_integers_wraps():
+    x = np.array([2**32 - 1, 2, 3], np.uint32)
+    assert reference.prefix_sum(x).value.tolist() == [2**32 - 1, 1, 4]
