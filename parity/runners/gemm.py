@@ -92,10 +92,10 @@ def _matrix(name: str, array: np.ndarray[Any, Any]) -> GemmOperand:
     (rows, columns), (down, across) = array.shape, (stride / array.itemsize for stride in array.strides)
     leading = _leading(rows, columns, down, across)
     if leading is not None:
-        return GemmOperand(_span(array), columns, rows, leading, False)
+        return GemmOperand(span(array), columns, rows, leading, False)
     leading = _leading(columns, rows, across, down)
     if leading is not None:
-        return GemmOperand(_span(array), rows, columns, leading, True)
+        return GemmOperand(span(array), rows, columns, leading, True)
     raise Unsupported(
         f"{name} of shape {array.shape} has the strides {array.strides} in bytes; neither its rows nor its columns are "
         "contiguous and in order"
@@ -113,7 +113,7 @@ def _leading(lines: int, length: int, between: float, within: float) -> int | No
     return max(1, int(between) if lines > 1 else length)
 
 
-def _span(array: np.ndarray[Any, Any]) -> Bytes:
+def span(array: np.ndarray[Any, Any]) -> Bytes:
     """Return the bytes from the first element to the last. Strides must be positive."""
     if not array.size:
         return np.empty(0, np.uint8)

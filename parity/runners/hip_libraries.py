@@ -44,17 +44,66 @@ class LibraryError(Exception):
     """A library call failed. The message has the name of the status and of the function."""
 
 
-class _Library:
-    """A library that multiplies matrices of the given dtypes; sums of f16 and bf16 products are in f32."""
+class HipLibrary:
+    """A library of ROCm on AMD GPUs. A separate process calls it, through the class at the import path ``executor``."""
 
     name: str
-    device_class: str
-    dtypes: tuple[str, ...]
+    executor: str
     evidence = Evidence.LIBRARY
     vendor: Vendor = "amd"
 
     def __init__(self) -> None:
-        self._sessions: dict[str, IsolatedSession] = {}
+        self._sessions: dict[tuple[str, ...], IsolatedSession] = {}
+
+    def probe(self) -> Probe:
+        """Require hip-python, an AMD GPU with ROCm's driver, and the library."""
+        raise NotImplementedError
+
+    def targets(self) -> tuple[str, ...]:
+        """Return the targets of the GPUs; empty without a GPU or without the library."""
+        return tuple(dict.fromkeys(gpu.target for gpu in gpus())) if self.probe().available else ()
+
+    def describe(self) -> dict[str, str]:
+        """Describe the GPUs and the versions of driver, runtime, hip-python and the library."""
+        return {**software(), self.name: self.version()}
+
+    def version(self) -> str:
+        """Return the version of the library."""
+        raise NotImplementedError
+
+    def max_workers(self, targets: Sequence[str]) -> int:
+        """Return how many processes the GPUs of these targets serve at once."""
+        return max_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
+
+    def new_session(self, target: str, *_: str) -> IsolatedSession:
+        """Return a new session, whose process starts with the first call."""
+        return _opened(self.executor, target)
+
+    def call(self, where: tuple[str, ...], asked: Computation, method: str, *arguments: Any) -> np.ndarray[Any, Any]:
+        """Call a method of the executor, which returns the bytes of the result.
+
+        ``where`` are the arguments of ``new_session``: the target first.
+
+        Raises:
+            Unsupported: The library does not support the request.
+            LibraryError: A library call or the process failed.
+            NotAvailable: The GPU cannot be opened.
+        """
+        if where not in self._sessions:
+            self._sessions[where] = self.new_session(*where)
+        result = self._sessions[where].call(method, *arguments)
+        if isinstance(result, Fault):
+            if result.kind == UNSUPPORTED:
+                raise Unsupported(result.message)
+            raise LibraryError(f"{result.kind}: {result.message}")
+        found: Bytes = result
+        return found.view(asked.dtype.numpy).reshape(asked.shape)
+
+
+class _BlasLibrary(HipLibrary):
+    """A library that multiplies matrices of the given dtypes; sums of f16 and bf16 products are in f32."""
+
+    dtypes: tuple[str, ...]
 
     def probe(self) -> Probe:
         """Require hip-python with its extra ``libraries``, an AMD GPU with ROCm's driver, and ROCm's library."""
@@ -81,17 +130,9 @@ class _Library:
         """
         raise NotImplementedError
 
-    def targets(self) -> tuple[str, ...]:
-        """Return the targets of the GPUs; empty without a GPU or without the library."""
-        return tuple(dict.fromkeys(gpu.target for gpu in gpus())) if self.probe().available else ()
-
-    def describe(self) -> dict[str, str]:
-        """Describe the GPUs and the versions of driver, runtime, hip-python and the library."""
-        return {**software(), self.name: _version(self._executor, gpus()[0].target)}
-
-    def max_workers(self, targets: Sequence[str]) -> int:
-        """Return how many processes the GPUs of these targets serve at once."""
-        return max_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
+    def version(self) -> str:
+        """Return the version that the library states."""
+        return _version(self.executor, gpus()[0].target)
 
     def compute(self, target: str, asked: Computation) -> np.ndarray[Any, Any]:
         """Compute the product of ``a`` (m, k) and ``b`` (k, n); see ``gemm.gemm_product`` for the supported layouts.
@@ -104,39 +145,23 @@ class _Library:
         wanted = gemm_product(asked, self.dtypes)
         if wanted.is_empty:  # libraries differ in whether they accept null pointers
             return np.zeros(asked.shape, asked.dtype.numpy)
-        result = self._session(target).call("multiply", wanted)
-        if isinstance(result, Fault):
-            if result.kind == UNSUPPORTED:
-                raise Unsupported(result.message)
-            raise LibraryError(f"{result.kind}: {result.message}")
-        found: Bytes = result
-        return found.view(asked.dtype.numpy).reshape(asked.shape)
-
-    def _session(self, target: str) -> IsolatedSession:
-        if target not in self._sessions:
-            self._sessions[target] = _opened(self._executor, target)
-        return self._sessions[target]
-
-    @property
-    def _executor(self) -> str:
-        """The import path of the class that runs in the separate process."""
-        return f"{__name__}:{self.device_class}"
+        return self.call((target,), asked, "multiply", wanted)
 
 
-class HipBlasRunner(_Library):
+class HipBlasRunner(_BlasLibrary):
     """Computes with ``hipblasGemmEx`` and its default algorithm."""
 
-    name, device_class = "hipblas", "HipBlasDevice"
+    name, executor = "hipblas", f"{__name__}:HipBlasDevice"
     dtypes = ("f16", "bf16", "f32", "f64")
 
     def _load(self, binding: Any) -> None:
         binding.hipblasSetStream(None, None)
 
 
-class HipBlasLtRunner(_Library):
+class HipBlasLtRunner(_BlasLibrary):
     """Computes with ``hipblasLtMatmul`` and the algorithm that its heuristic ranks first."""
 
-    name, device_class = "hipblaslt", "HipBlasLtDevice"
+    name, executor = "hipblaslt", f"{__name__}:HipBlasLtDevice"
     dtypes = ("f16", "bf16", "f32")
 
     def _load(self, binding: Any) -> None:
@@ -237,7 +262,7 @@ class HipBlasDevice(_Device):
         number = np.zeros(1, np.int32)
         with self.create() as handle:
             self.call("GetVersion", handle, number)
-        return _dotted(int(number[0]), 10_000)
+        return dotted(int(number[0]), 10_000)
 
     def enqueue(self, handle: Any, wanted: GemmProduct, left: int, right: int, out: int) -> None:
         """Implement ``_Device.enqueue``."""
@@ -264,7 +289,7 @@ class HipBlasLtDevice(_Device):
     def version(self) -> str:
         """Return the version of the library."""
         with self.create() as handle:
-            return _dotted(self.call("GetVersion", handle), 100_000)
+            return dotted(self.call("GetVersion", handle), 100_000)
 
     def enqueue(self, handle: Any, wanted: GemmProduct, left: int, right: int, out: int) -> None:
         """Implement ``_Device.enqueue``, and wait for the result because the workspace is freed on return."""
@@ -341,6 +366,6 @@ def _binding(name: str) -> Any:
     return getattr(__import__("hip", fromlist=[name]), name, None)
 
 
-def _dotted(version: int, major: int) -> str:
+def dotted(version: int, major: int) -> str:
     """Convert 10203 into "1.2.3", with ``major`` = 10000."""
     return f"{version // major}.{version % major // 100}.{version % 100}"

@@ -26,6 +26,10 @@ BUILT_IN = {
     "rocm": "parity.runners.rocm:RocmRunner",
     "hipblas": "parity.runners.hip_libraries:HipBlasRunner",
     "hipblaslt": "parity.runners.hip_libraries:HipBlasLtRunner",
+    "rocblas": "parity.runners.compiled_libraries:RocBlasRunner",
+    "miopen": "parity.runners.compiled_libraries:MiopenRunner",
+    "hipcub": "parity.runners.compiled_libraries:HipCubRunner",
+    "rocrand": "parity.runners.compiled_libraries:RocRandRunner",
     "recorded": "parity.runners.replay:ReplayRunner",
 }
 
