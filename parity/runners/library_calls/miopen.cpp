@@ -33,7 +33,7 @@ static miopenDataType_t type_of(const Tensor &tensor) {
     return found->second;
 }
 
-// The description of a contiguous tensor, with this shape instead of its own.
+// Describes a contiguous tensor as one of this shape.
 struct Shaped : Owned<miopenTensorDescriptor_t> {
     Shaped(miopenDataType_t type, const Sizes &shape)
         : Owned(miopenCreateTensorDescriptor, miopenDestroyTensorDescriptor) {
@@ -136,7 +136,7 @@ static std::function<void(const Call &)> reduction(miopenReduceTensorOp_t op) {
         Shaped whole(x, {rows, columns}), rest(out, {rows, 1});
         Owned<miopenReduceTensorDescriptor_t> how(miopenCreateReduceTensorDescriptor,
                                                   miopenDestroyReduceTensorDescriptor);
-        // The suite's extrema of half types propagate NaN, those of f32 ignore it.
+        // As in the suite, extrema of half types propagate NaN, and extrema of f32 ignore it.
         auto nan = type == miopenFloat ? MIOPEN_NOT_PROPAGATE_NAN : MIOPEN_PROPAGATE_NAN;
         DO(miopenSetReduceTensorDescriptor, how, op, miopenFloat, nan, MIOPEN_REDUCE_TENSOR_NO_INDICES,
            MIOPEN_32BIT_INDICES);
