@@ -7,6 +7,7 @@ of a suite declares them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parity.cases.builtin import bench_cases, covered_divergences, edge_cases, named_cases
@@ -20,7 +21,6 @@ from parity.ops.declaration import Declaration, NamedCase
 from parity.ops.launch_rules import Step
 from parity.ops.lowering import Call, Work, count_work, is_sparse, lower, lower_for_timing
 from parity.ops.validation import check_declaration
-from parity.platform.quick_dataclass import dataclass
 from parity.triton_kernels.kernel import Specialization, triton
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import PurePath
 
@@ -16,7 +16,6 @@ from parity.engine.plan import runner_columns
 from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
 from parity.op import Entry
-from parity.platform.quick_dataclass import dataclass
 from parity.runners import Evidence, OpRunner, Runner, available, default_targets, replayed_recording
 from parity.runners.recording_file import Recording
 from parity.suite.loading import Suite

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from parity.build.modules import build_suite
@@ -16,7 +16,6 @@ from parity.errors import MissingTool
 from parity.footprint.measure import Footprint, footprints
 from parity.footprint.remarks import Remark, remarks
 from parity.footprint.sass import nvdisasm
-from parity.platform.quick_dataclass import dataclass
 from parity.report.frames import static_frame
 from parity.suite.loading import Suite
 from parity.suite.selection import Selection

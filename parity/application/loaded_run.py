@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.application.measuring import first_valid, recorded_measurements
@@ -20,7 +20,6 @@ from parity.errors import UsageError
 from parity.footprint.measure import Footprint
 from parity.platform.archives import reading
 from parity.platform.files import read_content
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import read_json
 from parity.report.document import (
     WITHOUT_CASES,

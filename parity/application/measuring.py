@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from parity.application.run import Prepared, Run
@@ -14,7 +14,6 @@ from parity.engine.calls import Progress, quiet
 from parity.engine.case_records import Column
 from parity.engine.plan import Plan
 from parity.errors import NotAvailable, UsageError
-from parity.platform.quick_dataclass import dataclass
 from parity.report.bench import BenchResults
 from parity.report.frames import bench_frame
 from parity.runners.recording_file import MEASUREMENTS

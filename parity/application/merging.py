@@ -6,7 +6,7 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +23,6 @@ from parity.engine.shards import Shard
 from parity.errors import UsageError
 from parity.op import Entry
 from parity.platform.files import naming_write_errors, read_content
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.report.document import MatrixFile
 from parity.report.failures import Reproduction

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
 
@@ -17,7 +18,6 @@ from parity.inference.skeleton import Skeleton, skeletons
 from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.model.code_object import CodeObject, Kernel, source_name, spelled, unqualified
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.application.run import Prepared, Run
@@ -18,7 +18,6 @@ from parity.mutation.recall import Recall, compute_recall
 from parity.mutation.trial import MutatedKernel
 from parity.platform.cache import digest
 from parity.platform.files import find_below
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.version import PACKAGE
 
 JOURNAL = "mutants.jsonl"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.application.measuring import measure
@@ -13,7 +14,6 @@ from parity.engine.outcomes import FinishedTask, outcome_journal, record_outcome
 from parity.engine.plan import Plan
 from parity.errors import NotAvailable, ResourceExhausted, UsageError
 from parity.platform.cache import digest
-from parity.platform.quick_dataclass import dataclass
 from parity.report.bench import bench_json
 from parity.runners import device_description, runner
 from parity.runners.recording_file import MEASUREMENTS, Origin, RecordedCase, write_recording

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ from parity.model.code_object import mangled
 from parity.model.launch import POISON, Launch, Pointer, Scalar, Struct
 from parity.op import Call, Entry
 from parity.platform.files import naming_write_errors
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.version import __version__
 from parity.reference.expected import Expected
 from parity.report.failures import Failure, Reproduction, failure_text

@@ -6,7 +6,7 @@ import functools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ from parity.model.code_object import CodeObject
 from parity.mutation.recall import Recall
 from parity.op import Entry
 from parity.platform.cache import digest
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text
 from parity.report.failures import not_judged
 from parity.report.matrix import make_matrix

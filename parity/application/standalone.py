@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.build.incremental import stage
@@ -21,7 +22,6 @@ from parity.compilers.targets import target
 from parity.errors import UsageError
 from parity.hip.hipcc import FLAGS as HIP_FLAGS
 from parity.hip.hipcc import OWN
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import HIP_ON_CUDA, Instantiation, StagedCuda, compile_as_cuda, found_in, included, instantiations
 from parity.suite.loading import Suite
 

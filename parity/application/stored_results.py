@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.engine.case_records import CaseRecord
 from parity.engine.record_file import Record, read_record
-from parity.platform.quick_dataclass import dataclass
 from parity.report.failures import Failure, shown_failures
 from parity.report.frames import case_frame
 

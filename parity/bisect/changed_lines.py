@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.classes import WAIT, instruction_class
@@ -12,7 +13,6 @@ from parity.emulator.amdgpu.listing import kernel_code
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import file_names, kernel_functions, parse_function
 from parity.model.code_object import CodeObject
-from parity.platform.quick_dataclass import dataclass
 
 SHOWN = 3
 """Maximum number of instruction kinds to name per line; a line with more kinds shows only the total."""

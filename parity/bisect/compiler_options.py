@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.targets import Target
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 
 _SEPARATOR = "\n"
 """Separates flags in the text that patterns match. No flag contains it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.bisect.changed_lines import LineChange, changed_lines, instruction_texts
@@ -17,7 +17,6 @@ from parity.engine.case_records import CaseRecord, Column, Task
 from parity.model.code_object import CodeObject, parse
 from parity.mutation.instruction_faults import program
 from parity.op import Entry
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from parity.engine.plan import Plan
 from parity.engine.pool import completed, worker_pool
 from parity.engine.processes import Processes
 from parity.errors import NotAvailable, UsageError
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import HELPFUL
 from parity.suite.loading import Suite
 

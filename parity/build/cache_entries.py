@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.build.packed_listings import pack_listing
@@ -14,7 +14,6 @@ from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_
 from parity.compilers.toolchain import chosen
 from parity.model.code_object import CodeObject, Kernel
 from parity.platform.cache import file_digest
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text, read_json
 from parity.porting import Source, Translation
 

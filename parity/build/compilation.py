@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity import porting  # imports the names that only a compilation needs on first use
@@ -21,7 +21,6 @@ from parity.compilers.toolchain import chosen
 from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject, parse, source_name, unqualified
 from parity.platform.cache import Cache, default_root, digest, file_digest
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import (
     LITERAL,
     PortError,

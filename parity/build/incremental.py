@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.build.modules import source_as_built
@@ -20,7 +20,6 @@ from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
 from parity.compilers.toolchain import chosen
 from parity.compilers.unit import Unit
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import PortError, compile_as_hip
 from parity.suite.loading import Suite
 

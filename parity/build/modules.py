@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.build.compilation import Attempts, Job, fingerprint
@@ -25,7 +25,6 @@ from parity.model.code_object import CodeObject, prebuilt
 from parity.platform import subprocesses
 from parity.platform.cache import Cache, default_root
 from parity.platform.files import read_text
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import (
     ARCH,
     HELPFUL,

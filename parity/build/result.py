@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.errors import CompileError
 from parity.model.code_object import CodeObject
 from parity.model.finding import Finding
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import Switch, Translation
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from parity.build.result import Built
 from parity.compilers.compile_options import Sides
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity import porting  # imports the names that only a search needs on first use
@@ -20,7 +20,6 @@ from parity.errors import UsageError
 from parity.model.code_object import idle, source_name, unqualified
 from parity.model.finding import Finding
 from parity.platform.cache import Cache, digest
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text, read_json
 from parity.porting import HELPFUL, PortError, Source, Translation
 

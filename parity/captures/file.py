@@ -17,7 +17,7 @@ import hashlib
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -25,7 +25,6 @@ import msgspec
 from parity.errors import UsageError
 from parity.platform.archives import add_member, reading
 from parity.platform.files import naming_write_errors
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text, read_json
 
 FORMAT, VERSION = "parity capture", 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from parity.model.dtypes import Array, DType, dtype
 from parity.model.launch import Buffer, Computation, Launch, Pointer, Scalar, Struct
 from parity.model.layout import contiguous
 from parity.ops.lowering import Call, Observed
-from parity.platform.quick_dataclass import dataclass
 
 _WORD = 8
 _LEAST, _MOST = 2.0**-60, 2.0**60

@@ -6,7 +6,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tree_sitter
@@ -25,7 +25,6 @@ from parity.model.code_object import CodeObject, source_name, spelled, unqualifi
 from parity.model.dtypes import NUMBERS
 from parity.op import Call, Op
 from parity.platform.integrity import protect
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import closure, find_modules, parse, source_of
 from parity.suite.loading import Suite
 from parity.suite.selection import Selection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -25,7 +25,6 @@ from parity.ops.declaration import Declaration, NamedCase
 from parity.ops.lowering import MOST_SPARSE, Call, case_rows, has_independent_rows, is_pointwise, lower
 from parity.ops.row_sampling import row_axes, with_rows
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 from parity.triton_kernels.kernel import parameter_values
 
 BENCH_BYTES = 2**28

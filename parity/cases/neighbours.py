@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 
 from parity.cases.parser import MAX_RANK, parse_case
@@ -19,7 +19,6 @@ from parity.model.dtypes import resolve_dtype
 from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import view_case
 from parity.ops.declaration import Declaration
-from parity.platform.quick_dataclass import dataclass
 
 LARGEST = 1 << 17
 """Limit for the elements of a tensor, including gaps: more than 65,536, and a fraction of a second on an emulator."""

@@ -13,7 +13,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.text import Text
@@ -34,7 +34,6 @@ from parity.errors import MissingTool, ParityError, UsageError
 from parity.footprint.sass import nvdisasm
 from parity.platform.cache import default_root
 from parity.platform.cache_eviction import LIMIT, folder_size, limit
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.version import PACKAGE, __version__
 from parity.report.tables import Cell, coloured
 from parity.runners import device_description, plugin_conflicts, probe_runner, runner, runners

@@ -11,7 +11,7 @@ import hashlib
 import pickle
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from parity.engine.case_records import Column
@@ -20,7 +20,6 @@ from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
 from parity.platform.cache import Cache, default_root
 from parity.platform.files import find_below
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import packed, unpacked
 from parity.suite.corpus import SUFFIX
 

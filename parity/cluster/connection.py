@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as Late
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -28,7 +28,6 @@ from parity.engine.pool import processors
 from parity.errors import MissingTool, NotAvailable, UsageError, nearest
 from parity.platform.files import read_text
 from parity.platform.installation import install_command
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import unpacked
 from parity.platform.signals import delay_interrupts
 from parity.runners import Evidence, OpRunner, Probe, Runner, Session, Vendor, available

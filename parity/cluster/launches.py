@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -17,7 +18,6 @@ from parity.engine.case_records import Column, Task
 from parity.errors import DeviceLost, Unsupported
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Computation, Fault, Launch, Outcome, Shadows
-from parity.platform.quick_dataclass import dataclass
 from parity.runners import OpSession, SupportsExplanation, SupportsNearest, SupportsShadows
 from parity.runners.recording_file import changed_buffers, launch_digest, restored_buffers
 

@@ -9,7 +9,7 @@ import functools
 import platform
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, get_type_hints
 
 from parity.engine.calls import CallTimeout, NoWorker, T, WorkerCrashed
@@ -17,7 +17,6 @@ from parity.engine.case_records import Column
 from parity.engine.pool import processors
 from parity.engine.record_file import package_versions
 from parity.errors import NotAvailable, ParityError, ResourceExhausted, UsageError
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import unpacked
 from parity.platform.version import __version__
 from parity.runners import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -11,7 +12,6 @@ from parity.compare.ulps import bit_patterns, ulp_distances
 from parity.compare.verdict import Status, Verdict
 from parity.model.divergences import sort_ids
 from parity.model.dtypes import Array, array_dtype
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.expected import Expected, Limits
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from parity.compare.comparison import accepted_elements
 from parity.model.dtypes import NUMBERS, Array, DType, array_dtype
 from parity.model.launch import Arithmetic
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.accuracy import furthest
 from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import half_ulp_of_max, ulp_safe

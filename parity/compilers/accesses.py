@@ -24,8 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-
-from parity.platform.quick_dataclass import dataclass
+from dataclasses import dataclass
 
 DUMPED = ("-mllvm", "-stop-after=branch-relaxation")
 """Options of clang that write MIR and its LLVM IR after the last pass that changes instructions."""

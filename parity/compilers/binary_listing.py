@@ -8,6 +8,7 @@ import itertools
 import re
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from parity.compilers.jumps import REACH, jump
 from parity.compilers.targets import Target, target
 from parity.errors import ParityError, UsageError
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text
 
 _BUNDLES = (b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")

@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.accesses import DUMPED, annotated
@@ -28,7 +29,6 @@ from parity.compilers.refusals import refused_calls
 from parity.compilers.targets import Target
 from parity.compilers.toolchain import Toolchain
 from parity.compilers.unit import Unit
-from parity.platform.quick_dataclass import dataclass
 
 _FOREIGN = frozenset((HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS))
 """The folders in line tables that are not the user's."""

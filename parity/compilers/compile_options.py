@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.errors import UsageError
 from parity.platform.files import is_file
-from parity.platform.quick_dataclass import dataclass
 
 _FOLDERS = ("-I", "-isystem", "-iquote", "-idirafter", "--include-directory")
 _FORCED = ("-include", "--include")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
-
-from parity.platform.quick_dataclass import dataclass
+from dataclasses import dataclass, replace
 
 ATTRIBUTES = re.compile(
     r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"

@@ -13,12 +13,11 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.compilers.targets import Target
 from parity.errors import MissingTool, UsageError
-from parity.platform.quick_dataclass import dataclass
 
 _LINE = re.compile(r"\t(?P<text>.+?)\s*// (?P<address>[0-9A-F]+):(?P<words>(?: [0-9A-F]{8})+)", re.ASCII)
 _LITERAL = re.compile(r"\blit(?:64)?\(([^()]*)\)")

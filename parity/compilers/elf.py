@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from parity.compilers.targets import TARGETS
-from parity.platform.quick_dataclass import dataclass
 
 OBJECT, FUNCTION = 1, 2  # STT_OBJECT, STT_FUNC
 _METADATA = (32, "NT_AMDGPU_METADATA")

@@ -19,13 +19,12 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.errors import NotAvailable, ResourceExhausted
 from parity.platform.cache import Cache, default_root, digest
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 
 log = logging.getLogger("parity.headers")
 

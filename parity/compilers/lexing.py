@@ -6,8 +6,7 @@ import bisect
 import functools
 import re
 from collections.abc import Iterable, Iterator
-
-from parity.platform.quick_dataclass import dataclass
+from dataclasses import dataclass
 
 COMMENT_OR_LITERAL = r"""
       (?P<comment> //(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z) )

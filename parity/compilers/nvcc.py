@@ -11,6 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers import zig
@@ -31,7 +32,6 @@ from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject, source_name, unqualified
 from parity.platform.cache import digest
-from parity.platform.quick_dataclass import dataclass
 
 FLAGS = flags_for("nvcc")
 

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers import zig
@@ -26,7 +27,6 @@ from parity.compilers.targets import DEFAULT_TARGETS, Target
 from parity.compilers.unit import Unit
 from parity.errors import MissingTool, UsageError, nearest
 from parity.platform.cache import digest
-from parity.platform.quick_dataclass import dataclass
 
 VARIABLE = "PARITY_TOOLCHAIN"
 WHEELS = "wheels"

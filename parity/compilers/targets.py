@@ -8,13 +8,12 @@ and the default.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from parity.errors import UsageError, nearest
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 
 VERSION_MARK = "@"
 """Separates a GPU from a version of HIP in the name of a target."""

@@ -6,6 +6,7 @@ import functools
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +19,6 @@ from parity.compilers.precompiled_headers import include_options
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS, VERSION_MARK, Target
 from parity.compilers.unit import Unit
 from parity.errors import UsageError
-from parity.platform.quick_dataclass import dataclass
 
 ROCM = "PARITY_ROCM"
 """The environment variable with the paths of ``--rocm``, separated by commas."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.compilers.diagnostics import CRASHED, diagnostics
 from parity.compilers.errors import CompileError
 from parity.compilers.lexing import code
 from parity.compilers.targets import Target
-from parity.platform.quick_dataclass import dataclass
 
 _CRASH = re.compile(r"clang frontend command failed (?:with exit code|due to signal) *(\S*)")
 _FIRST_LINE = re.compile(r'#line 1 ("(?:[^"\\]|\\.)*")\n')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from parity.model.case import Tensor
 from parity.model.dtypes import DType
 from parity.model.launch import Buffer, Tiled, poisoned
 from parity.model.layout import Layout
-from parity.platform.quick_dataclass import dataclass
 
 TILE, TILE_OF_IDS = 2**18, 2**20
 """Number of values (and of ids) to generate for a timed launch. They repeat up to the size of the tensor."""

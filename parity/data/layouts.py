@@ -6,11 +6,11 @@ Options are ordered from simple to complex, because Hypothesis shrinks towards t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parity.model.layout import Layout, contiguous
-from parity.platform.quick_dataclass import dataclass
 
 if TYPE_CHECKING:  # importing Hypothesis takes 0.1 s, and cached cases do not need it
     from hypothesis import strategies as st

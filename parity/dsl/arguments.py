@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from parity.dsl.expression import Expression, Scope, Value, expression, whole
 from parity.errors import UsageError, parse_natural
 from parity.model.dtypes import DType, dtype
 from parity.model.launch import Scalar
-from parity.platform.quick_dataclass import dataclass
 
 DEFAULT_KIND = "u64"
 """The type of a value without a stated type."""

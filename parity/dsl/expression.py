@@ -12,12 +12,11 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn
 
 from parity.errors import UsageError, nearest
-from parity.platform.quick_dataclass import dataclass
 
 Value = Any
 """A whole number, a Fraction, a float, a bool, or a tuple of such values."""

@@ -11,11 +11,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from parity.dsl.expression import Expression, Scope, Value, expression, whole
 from parity.errors import UsageError
-from parity.platform.quick_dataclass import dataclass
 
 Shape = tuple[int, ...]
 _Extent = tuple[str, int, Expression, int]

@@ -7,7 +7,7 @@ import math
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ from parity.model.code_object import CodeObject, Kernel
 from parity.model.coverage import Point, Reached
 from parity.model.launch import BLOCK
 from parity.platform.cache import Cache, default_root
-from parity.platform.quick_dataclass import dataclass
 
 _PACKET_AT, _KERNARG_AT = 256, 1024
 """The places of a launch's dispatch packet and arguments in the first bytes of device memory."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from parity.emulator.printing import messages
 from parity.emulator.runtime_headers import constants
 from parity.emulator.variables import VariableMemory
 from parity.model.code_object import CodeObject
-from parity.platform.quick_dataclass import dataclass
 
 _FAULTS = constants("faults.h")
 _SERVICES = {1: "calls of functions of the host", 3: "memory that is allocated on the device (malloc, new)"}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from parity.emulator.instruction import Instruction
 from parity.errors import ParityError
 from parity.model.code_object import spelled
-from parity.platform.quick_dataclass import dataclass
 
 SCRATCH = "scratch of "
 """The prefix of the name of scratch memory."""

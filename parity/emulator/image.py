@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import field
-
-from parity.platform.quick_dataclass import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

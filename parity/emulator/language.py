@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from parity.compilers.targets import Target
@@ -12,7 +13,6 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.memory import Allocation
 from parity.emulator.threaded_code import ThreadedCode
 from parity.model.code_object import CodeObject, Kernel
-from parity.platform.quick_dataclass import dataclass
 
 Dim3 = tuple[int, int, int]
 

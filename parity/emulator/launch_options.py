@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from parity.emulator.approximate import ApproximateResults
-from parity.platform.quick_dataclass import dataclass
 
 REGISTER_FILL = 0xBAADF00D
 """The 32 bits of every register before the first write to it."""

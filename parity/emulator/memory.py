@@ -7,13 +7,13 @@ import ctypes
 import mmap
 import operator
 import zlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from parity.emulator.runtime_headers import constants
 from parity.errors import UsageError
-from parity.platform.quick_dataclass import dataclass
 
 BASE = 0x7F40_0000_0000
 """Device address of the first byte: fixed, so that reports are reproducible; far from 0 and from all 32-bit values."""

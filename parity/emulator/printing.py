@@ -9,12 +9,12 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from parity.emulator.runtime_headers import constants
-from parity.platform.quick_dataclass import dataclass
 
 RECORD: int = constants("requests.h")["RECORD"]
 """Words of a record in the log: the block, the thread, and the payload of one lane."""

@@ -11,7 +11,7 @@ import contextlib
 import ctypes
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +27,6 @@ from parity.errors import ResourceExhausted
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Point, Reached
 from parity.platform.cache import Cache, digest
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text, read_json
 
 Kind = Literal["threaded", "compiled", "counted", "shadow"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from parity.emulator.instruction import Instruction
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from parity.emulator.runtime_headers import constants
 from parity.model.coverage import Point
-from parity.platform.quick_dataclass import dataclass
 
 _THREADED = constants("threaded.h")
 VECTOR: int = _THREADED["VECTOR"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ from parity.model.dtypes import DTYPES
 from parity.model.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
 from parity.ops.lowering import with_symbols
-from parity.platform.quick_dataclass import dataclass
 from parity.runners import Session, SupportsCounting, SupportsTiming
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite.loading import Suite

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 from parity.engine.bench import Measurement
 from parity.errors import UsageError
 from parity.platform.files import read_content
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import read_json
 
 FORMAT, VERSION = "parity bench", 1

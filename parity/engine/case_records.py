@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from parity.compare.arbitration import Comparison
@@ -11,7 +11,6 @@ from parity.compare.verdict import Status, Verdict
 from parity.compilers.targets import TARGETS, VERSION_MARK, gpu_of
 from parity.model.coverage import Reached
 from parity.op import Entry
-from parity.platform.quick_dataclass import dataclass
 from parity.runners import Evidence, Vendor
 from parity.suite.selection import EntryName
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from random import Random
 
 from parity.cases.neighbours import draw_neighbour
@@ -20,7 +20,6 @@ from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
 from parity.op import Entry
-from parity.platform.quick_dataclass import dataclass
 from parity.runners import Session, SupportsCoverage
 from parity.suite.loading import Suite
 

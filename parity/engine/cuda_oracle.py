@@ -8,7 +8,7 @@ import functools
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from parity.model.dtypes import Array
 from parity.model.launch import Arithmetic, Outcome
 from parity.op import Call
 from parity.platform.cache import digest
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.expected import Expected
 from parity.runners import Session, SupportsShadows, shadow_session
 

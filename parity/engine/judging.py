@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,6 @@ from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Op
 from parity.platform.files import read_table
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.expected import Expected
 from parity.runners import OpSession, Session, SupportsNearest, Vendor
 

@@ -29,7 +29,7 @@ import math
 import re
 import tomllib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from importlib import metadata
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,7 +41,6 @@ from parity.compilers.headers import EXTRACTED
 from parity.engine.case_records import COMPILE_ERROR, DECLARATION, CaseRecord, Column, Task, add_cases
 from parity.errors import UsageError, display_path, nearest
 from parity.platform.files import read_text
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import SchemaError, checked
 from parity.runners import device_description, replayed_recording, runner
 from parity.suite.loading import Suite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from parity.engine.pool import Workers, completed
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Entry
-from parity.platform.quick_dataclass import dataclass
 from parity.runners import SupportsNearest
 from parity.runners.recording_file import RecordedCase, changed_buffers, launch_digest
 from parity.suite.loading import Suite

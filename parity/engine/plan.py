@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.compilers.compile_options import Sides
@@ -12,7 +12,6 @@ from parity.engine.case_records import Column, Task
 from parity.engine.known_issues import KnownIssues
 from parity.model.code_object import CodeObject
 from parity.op import Entry
-from parity.platform.quick_dataclass import dataclass
 from parity.runners import OpRunner, Runner, device_description
 from parity.suite.loading import Suite, load_suite
 from parity.suite.sample_cache import kernel_cases

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol
@@ -18,7 +19,6 @@ from parity.engine import worker
 from parity.engine.calls import Pool, Progress, T, quiet
 from parity.engine.plan import Plan
 from parity.engine.processes import Processes
-from parity.platform.quick_dataclass import dataclass
 from parity.runners import OpRunner, Runner, SupportsDeviceNumbers, SupportsWorkerLimit, runner
 from parity.suite.loading import Suite
 

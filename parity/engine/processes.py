@@ -23,7 +23,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import field
+from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
@@ -33,7 +33,6 @@ from parity.engine.calls import CallTimeout, T, WorkerCrashed, describe_exit
 from parity.engine.case_records import Column
 from parity.errors import NotAvailable
 from parity.platform.fork_server import ForkedProcess, fork_process
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.signals import INTERRUPTS, delay_interrupts
 from parity.platform.time_limit import is_in_callback
 from parity.runners.gpu import WORKER_NUMBER

@@ -7,6 +7,7 @@ import hashlib
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,6 @@ from parity.engine.shards import Share
 from parity.errors import UsageError
 from parity.op import Entry
 from parity.platform.files import find_below, naming_write_errors, read_content
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import Malformed, json_text, read_json
 from parity.platform.version import __version__
 from parity.runners import device_description, runner

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from parity.errors import UsageError, parse_natural
-from parity.platform.quick_dataclass import dataclass
 from parity.runners.recording_file import Part
 
 

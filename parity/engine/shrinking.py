@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from parity.compare.verdict import Status
 from parity.data.sampling import find_minimal
@@ -13,7 +13,6 @@ from parity.engine.judging import CheckedCase, Implementation, run_and_judge
 from parity.model.case import Case, Tensor
 from parity.model.layout import contiguous
 from parity.op import Op
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate
 
 from parity.compilers.targets import target
@@ -13,7 +14,6 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.basic_blocks import control_flow
 from parity.emulator.ptx.pipeline import optimized_functions
 from parity.model.code_object import CodeObject
-from parity.platform.quick_dataclass import dataclass
 
 _ENDS = ("s_endpgm", "s_branch", "s_setpc_b64")
 _EXEC = {"exec", "exec_lo", "exec_hi"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.targets import target
@@ -13,7 +14,6 @@ from parity.errors import MissingTool
 from parity.footprint.occupancy import occupancy
 from parity.footprint.sass import instruction_mixes
 from parity.model.code_object import CodeObject, Kernel
-from parity.platform.quick_dataclass import dataclass
 
 _INSTRUCTION = re.compile(r"^\t(?P<mnemonic>[a-z]\w*)", re.MULTILINE)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from parity.footprint.measure import Footprint
-from parity.platform.quick_dataclass import dataclass
 
 APART = 2
 """Minimum ratio of two occupancies or register counts that is worth a remark."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from parity.footprint.basic_blocks import BasicBlock, basic_blocks
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
 from parity.platform.files import read_text
-from parity.platform.quick_dataclass import dataclass
 
 LARGE = 1 << 31
 """Extents from here on belong to tensors that are too large for the emulator."""

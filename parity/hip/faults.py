@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from parity.errors import UsageError, nearest
 from parity.hip.library import hip_errors
-from parity.platform.quick_dataclass import dataclass
 
 _NUMBERS = {name: value for value, name, _ in hip_errors()}
 

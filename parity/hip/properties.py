@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from parity.compilers.targets import Target
 from parity.hip.library import DEVICE_NAME
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 
 _PROPERTIES_BYTES, _OLD_PROPERTIES_BYTES = 1472, 792
 

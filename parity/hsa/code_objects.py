@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import struct
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from parity.compilers.elf import OBJECT, metadata, symbols
@@ -14,7 +14,6 @@ from parity.hip.images import built_code_object, listing_of_image
 from parity.hsa.blits import PREFIX
 from parity.model.code_object import CodeObject, Kernel, kernels_of, parse
 from parity.platform.cache import Cache, default_root, digest
-from parity.platform.quick_dataclass import dataclass
 
 _SYMBOL = struct.Struct("<2I6Q")  # struct Symbol of executables.c
 

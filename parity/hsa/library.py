@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers import zig
@@ -13,7 +14,6 @@ from parity.compilers.targets import TARGETS
 from parity.errors import ParityError
 from parity.platform.cache import Cache, default_root, digest
 from parity.platform.files import read_rows, read_table
-from parity.platform.quick_dataclass import dataclass
 
 DEVICE_NAME = "parity: AMD runtime, emulated GPU"
 """The prefix of the names of emulated GPUs. AMD's runtime knows nothing else that tells them from hardware, and reports

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from keyword import iskeyword
 
@@ -14,7 +15,6 @@ from parity.inference.keywords import Keyword, Literal
 from parity.inference.signature import Parameter, Signature
 from parity.inference.spec import GRID_EXTENTS, InferredSpec
 from parity.model.dtypes import NUMBERS
-from parity.platform.quick_dataclass import dataclass
 
 _COUNT_NAME = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|size", re.IGNORECASE)
 _ROWS_NAME = re.compile(rf"{_COUNT_NAME.pattern}|m|b|t|rows?|n?_?rows|batch\w*|num_\w+|n_\w+", re.IGNORECASE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import GRID_EXTENTS, STRIDE, Numbers, Triple
-from parity.platform.quick_dataclass import dataclass
 
 MAX_THREADS = 1024
 """Threads of a block at most."""

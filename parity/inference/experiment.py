@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from parity.inference.conditions import Condition, numbers_for
 from parity.inference.probe_launches import Accessed, InputFill, LaunchConfig, Observation, ProbeLaunches, combined
@@ -20,7 +20,6 @@ from parity.inference.spec import (
     triple,
 )
 from parity.inference.strides import StrideRule, dense_strides
-from parity.platform.quick_dataclass import dataclass
 
 GRID_DEFAULTS: Numbers = dict.fromkeys(GRID_EXTENTS.values(), 3)
 """Values for extents that only the grid determines."""

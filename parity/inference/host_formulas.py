@@ -11,8 +11,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-
-from parity.platform.quick_dataclass import dataclass
+from dataclasses import dataclass
 
 CAST = re.compile(
     r"\(\s*(?:(?:const|unsigned|signed)\s+)*(?:unsigned|int|u?int\d+_t|size_t|long|long\s+long|float|double|uint)\s*\)"

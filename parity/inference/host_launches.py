@@ -11,13 +11,12 @@ import itertools
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from parity.inference.host_formulas import CAST, OPERATORS, Formulas, HostValues, parsed_arithmetic
 from parity.inference.structures import SIZES
 from parity.platform.files import find_below, read_content
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import cuda_code, descendants, embeds_cuda, included, parse, source_of
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)

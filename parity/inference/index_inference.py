@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from parity.dsl.expression import Scope, expression
 from parity.errors import UsageError
@@ -13,7 +13,6 @@ from parity.inference.experiment import GRID_DEFAULTS, Experiment
 from parity.inference.probe_launches import InputFill, Observation
 from parity.inference.shape_formulas import fit_dims, fit_positions
 from parity.inference.spec import InferredSpec, Numbers, Triple, evaluate, grid_for, triple
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

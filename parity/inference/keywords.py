@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from parity.platform.quick_dataclass import dataclass
 from parity.triton_kernels.kernel import TritonKernel
 
 Literal: TypeAlias = str | int | float | bool | TritonKernel | tuple["Literal", ...] | Mapping[str, "Literal"]

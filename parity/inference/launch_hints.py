@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 
 from parity.dsl.expression import FUNCTIONS
@@ -14,7 +14,6 @@ from parity.inference.host_formulas import compact, free_names, rewritten, with_
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -19,7 +19,6 @@ from parity.dsl.expression import Scope, expression
 from parity.inference.shape_formulas import fit_dims
 from parity.inference.spec import AXES, GRID_EXTENTS, IndexRole, InferredSpec, KernelArgument, Triple, evaluate
 from parity.model.dtypes import Array
-from parity.platform.quick_dataclass import dataclass
 
 _Size = TypeVar("_Size", int, str)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from parity.errors import ParityError
 from parity.inference.spec import CONSTANT, IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
-from parity.platform.quick_dataclass import dataclass
 
 _GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
 """Sizes of allocations to try, in bytes, and the gap to the next allocation."""

@@ -20,7 +20,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from parity.dsl.expression import Scope, expression
 from parity.emulator.ptx.device import PtxDevice
@@ -38,7 +38,6 @@ from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import ALWAYS_FAULTS, InferredSpec, KernelArgument, Triple, evaluate, grid_for, triple
 from parity.model.code_object import CodeObject, source_name
 from parity.platform.cache import Cache, default_root
-from parity.platform.quick_dataclass import dataclass
 
 _SHARE, _FAILURES = 4, 2
 """Divisor of the usual limits for each hint, and for a kernel after this number of similar kernels failed."""

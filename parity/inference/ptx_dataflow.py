@@ -14,13 +14,12 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Literal
 
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import FunctionText, file_names, function_texts, module_variables, parse_function
-from parity.platform.quick_dataclass import dataclass
 
 _Access = Literal["ld", "st", "atom"]
 

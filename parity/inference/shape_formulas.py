@@ -6,10 +6,10 @@ import itertools
 import math
 import operator
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from parity.inference.spec import STRIDE, Numbers, Triple, evaluate
-from parity.platform.quick_dataclass import dataclass
 
 _MOST_FACTOR = 1024
 """The largest constant factor of a product of names: the words of a structure, or a fixed number of columns."""

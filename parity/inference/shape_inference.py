@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from parity.inference.experiment import Experiment
 from parity.inference.probe_launches import Observation
 from parity.inference.shape_formulas import Fit, fit_dims
 from parity.inference.spec import AXES, InferredSpec, KernelArgument, Numbers, Triple, evaluate, grid_for
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

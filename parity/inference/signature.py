@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
@@ -13,7 +13,6 @@ from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures
 from parity.model.code_object import Argument, Kernel, spelled
 from parity.model.dtypes import NUMBERS
-from parity.platform.quick_dataclass import dataclass
 from parity.triton_kernels.kernel import TritonKernel
 
 Probe = Callable[[Sequence[KernelArgument], Flow | None, bool], InferredSpec | str]

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from parity.dsl.expression import Scope, expression
 from parity.emulator.faults import DataRace
 from parity.model.dtypes import DType
-from parity.platform.quick_dataclass import dataclass
 
 Triple = tuple[int, int, int]
 """Threads of a block or blocks of a grid, along x, y and z."""

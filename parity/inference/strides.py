@@ -6,10 +6,10 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from parity.inference.probe_launches import Observation
 from parity.inference.spec import AXES, GRID_EXTENTS, Numbers, Triple
-from parity.platform.quick_dataclass import dataclass
 
 _NAME = re.compile(r"(?i)(\w*?)_?(?:stride|pitch)\w*")
 """Matches the name of a stride. The group is what precedes it, often the tensor's name."""

@@ -10,14 +10,13 @@ import ast
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tree_sitter
 
 from parity.inference.host_formulas import OPERATORS, parsed_arithmetic
 from parity.platform.files import read_table
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import descendants, parse, source_of
 
 _TYPES = read_table(Path(__file__).with_name("scalar_types.csv"))

@@ -7,11 +7,10 @@ import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.inference.host_launches import HostLaunch
-from parity.platform.quick_dataclass import dataclass
 from parity.triton_kernels.kernel import Constant
 from parity.triton_kernels.loading import functions
 

@@ -6,7 +6,7 @@ import functools
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from parity.errors import UsageError, nearest
 from parity.platform.cache import digest
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import checked
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"

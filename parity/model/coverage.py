@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
-
-from parity.platform.quick_dataclass import dataclass
 
 COUNTS = ("blocks", "blocks_reached", "directions", "directions_reached")
 """The counts in ``Reached``: basic blocks and branch directions, in total and reached."""

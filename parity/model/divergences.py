@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
 from parity.errors import UsageError
 from parity.platform.files import read_table
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

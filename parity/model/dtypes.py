@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from parity.errors import UsageError, nearest
 from parity.platform.files import read_table
-from parity.platform.quick_dataclass import dataclass
 
 Array = np.ndarray[Any, Any]
 

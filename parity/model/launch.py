@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from parity.errors import UsageError
 from parity.model.coverage import Reached
 from parity.model.dtypes import DType
-from parity.platform.quick_dataclass import dataclass
 
 BLOCK = 1024
 """Threads per block of an elementwise launch, and the limit for any block on AMD and NVIDIA GPUs."""

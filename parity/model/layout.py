@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from parity.errors import UsageError, parse_natural
-from parity.platform.quick_dataclass import dataclass
 
 LARGEST = 2**48
 """More elements than any device memory holds, with addresses of 48 bits."""

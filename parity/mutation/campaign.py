@@ -7,7 +7,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from parity.engine.calls import CallFailed, CallTimeout, NoWorker, Pool, Progress, T, WorkerCrashed
@@ -16,7 +16,6 @@ from parity.engine.plan import Plan
 from parity.engine.pool import Workers, completed
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, UnmutatedResult
 from parity.mutation.trial import MutatedKernel, choose_faults, run_unmutated, try_mutant
-from parity.platform.quick_dataclass import dataclass
 from parity.suite.loading import Suite
 
 COUNT = 100

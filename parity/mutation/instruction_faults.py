@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.compilers.targets import target
@@ -19,7 +19,6 @@ from parity.model.code_object import CodeObject
 from parity.mutation.mutant import Mutant
 from parity.mutation.operators import INSTRUCTIONS, Operator, fill_replacement
 from parity.platform.cache import digest
-from parity.platform.quick_dataclass import dataclass
 
 _PATTERNS = tuple((operator, re.compile(operator.pattern)) for operator in INSTRUCTIONS)
 _PLACE = re.compile(r"(?:; |@\[ )([^\s;:]+):(\d+):\d+")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 from parity.platform.cache import digest
-from parity.platform.quick_dataclass import dataclass
 
 Level = Literal["source", "instruction"]
 

@@ -12,10 +12,10 @@ part instead, which changes a digit but not the magnitude.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.platform.files import read_table
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

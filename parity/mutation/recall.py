@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.errors import UsageError
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, Reason
 from parity.platform.files import read_content
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import read_json
 
 FORMAT = "parity recall, version 1"

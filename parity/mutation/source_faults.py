@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 import tree_sitter
 import tree_sitter_cuda
 
 from parity.mutation.operators import SOURCE, Operator, fill_replacement
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import parse
 
 _CODING = ("utf-8", "surrogateescape")

@@ -8,7 +8,7 @@ import operator
 import pickle
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.build.incremental import Stage, recompiled, stage
@@ -36,7 +36,6 @@ from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, R
 from parity.mutation.source_faults import apply_edit, source_edits
 from parity.op import Call, Entry
 from parity.platform.cache import Cache, digest
-from parity.platform.quick_dataclass import dataclass
 
 NOT_SHOWN = "wait"
 """The class of faults that the emulator cannot show. Planted only on request."""

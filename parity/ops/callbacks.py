@@ -9,6 +9,7 @@ import signal
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -17,7 +18,6 @@ import numpy as np
 
 from parity.dsl.shapes import ShapeMismatch
 from parity.errors import ParityError, UsageError
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.time_limit import TimeLimitExceeded, time_limit
 from parity.platform.version import PACKAGE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +18,6 @@ from parity.model.launch import Grid
 from parity.model.layout import Layout, contiguous
 from parity.ops.callbacks import OpOrigin
 from parity.ops.launch_rules import Number, Step
-from parity.platform.quick_dataclass import dataclass
 
 Params = Mapping[str, float | int]
 Shape = tuple[int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from parity.data.extents import Choices, alternatives
@@ -21,7 +21,6 @@ from parity.model.launch import BLOCK, Grid
 from parity.ops.callbacks import OpOrigin
 from parity.ops.case_view import CaseView, Shape
 from parity.ops.launch_rules import Number, Step
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.expected import Expected
 from parity.triton_kernels.kernel import TritonKernel, parameter_values
 

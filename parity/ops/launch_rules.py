@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from parity.dsl.arguments import ArgumentSpec, parse_argument
@@ -12,7 +13,6 @@ from parity.dsl.expression import Scope, expression, whole
 from parity.dsl.shapes import ShapeMismatch, words
 from parity.errors import UsageError
 from parity.model.launch import BLOCK, BLOCKS, Grid
-from parity.platform.quick_dataclass import dataclass
 
 V = TypeVar("V")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
 from parity.ops.references import call_reference
 from parity.ops.row_sampling import row_axes, take_elements, take_rows, with_rows
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.expected import Expected
 from parity.triton_kernels.kernel import symbol
 

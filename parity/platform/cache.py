@@ -12,6 +12,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -19,7 +20,6 @@ import platformdirs
 from parity.errors import ResourceExhausted
 from parity.platform import subprocesses
 from parity.platform.cache_eviction import SCRATCH, SEAL, mark_used, record_growth, register_process, remove, try_lock
-from parity.platform.quick_dataclass import dataclass
 
 log = logging.getLogger("parity.platform.cache")
 

@@ -6,11 +6,11 @@ import functools
 import importlib.util
 import json
 import shlex
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.version import PACKAGE
 
 NAME = "parity-harness"

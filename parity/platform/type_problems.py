@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import inspect
 
 from parity.errors import nearest
-from parity.platform.quick_dataclass import dataclass
 
 Keys = tuple[str | int, ...]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from parity.compilers.lexing import COMMENT_OR_LITERAL
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.ptx_rules import TYPES
 
 _CONSTRAINTS = {"h": "u16", "r": "u32", "l": "u64", "f": "f32", "d": "f64"}

@@ -11,13 +11,12 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from parity.compilers.lexing import code
 from parity.platform.files import is_folder
-from parity.platform.quick_dataclass import dataclass
 
 _MAKEFILES = ("Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*")
 _BUILD_FILES = (

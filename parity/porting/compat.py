@@ -11,12 +11,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.lexing import WORD, Lines, code
 from parity.model.finding import Finding
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.cuda_names import defined_macros
 from parity.porting.includes import INCLUDE
 

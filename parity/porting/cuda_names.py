@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.lexing import code
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 
 TABLE = Path(__file__).with_name("cuda_to_hip.csv")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.compilers import cuda_toolkit, nvcc
@@ -23,7 +23,6 @@ from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject
 from parity.model.finding import Finding
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import staged_files
 from parity.porting.errors import PortError
 from parity.porting.hints import remedies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.compilers.diagnostics import ATTRIBUTES, Diagnostic
@@ -12,7 +12,6 @@ from parity.compilers.errors import CompileError
 from parity.compilers.include import STUBS
 from parity.compilers.targets import target
 from parity.compilers.toolchain import chosen
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.cuda_names import header_rules, name_rules
 from parity.porting.stubs import library_of, needed_for
 from parity.porting.translation import Translation

@@ -12,12 +12,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.compat import identifiers
 
 TABLE = Path(__file__).with_name("header_defects.csv")

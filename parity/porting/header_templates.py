@@ -5,10 +5,10 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.platform.files import is_file
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.build_files import build_files, is_for_cuda
 
 _CONFIGURED = re.compile(r"""\bconfigure_file\s*\(\s*"?([^\s")]+)"?\s+"?([^\s")]+)"?""", re.IGNORECASE)

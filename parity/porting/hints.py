@@ -6,12 +6,12 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
 from parity.compilers.lexing import WORD
 from parity.model.finding import Finding
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
 from parity.porting.cuda_names import defined_macros
 from parity.porting.errors import Remedies

@@ -19,11 +19,10 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code, replaced
 from parity.model.finding import Finding
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import cuda_names, inline_ptx
 from parity.porting.conditionals import NVCC, Conditionals, Region
 from parity.porting.nvcc_syntax import replacements

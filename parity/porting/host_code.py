@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from parity.compilers.diagnostics import Diagnostic, Place
 from parity.compilers.lexing import WORD
 from parity.model.finding import Finding
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.kernel_templates import Instantiation
 from parity.porting.source_tree import SourceEdit, blank, encode
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import tree_sitter
 
 from parity.compilers.lexing import WORD, code
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.device_words import ends_in_device_words, is_device
 from parity.porting.kernel_templates import launches, passed_templates
 from parity.porting.source_tree import (

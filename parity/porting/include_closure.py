@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.compilers import zig
 from parity.compilers.compile_options import CompileOptions
 from parity.platform.files import is_file
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.build_files import folders_of, named_folder
 from parity.porting.cuda_names import header_rules
 from parity.porting.header_templates import GeneratedHeader, made_header

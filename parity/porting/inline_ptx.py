@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from parity.compilers.lexing import replaced
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.asm_statements import ASM, AsmOperand, AsmStatement, known_macros, parse
 from parity.porting.ptx_rules import OPCODES, TYPES, InstructionRule, rules_for
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 import tree_sitter
 
 from parity.compilers.lexing import WORD
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.source_tree import CLASSES, ancestors, descendants, head_of, parse, source_of
 
 INSTANTIATIONS = "<kernels that parity instantiates>"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.lexing import Span, code
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.vector_types import short_of_components
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-
-from parity.platform.quick_dataclass import dataclass
+from dataclasses import dataclass
 
 _TOKEN = re.compile(
     r"""(?P<number>0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*(?![\w.]) | (?P<name>[A-Za-z_$][\w$]*)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.platform.files import read_table
-from parity.platform.quick_dataclass import dataclass
 
 TABLE = Path(__file__).with_name("ptx_to_cpp.csv")
 

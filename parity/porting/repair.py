@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from parity.compilers.diagnostics import Diagnostic, Place, quoted
 from parity.compilers.lexing import WORD
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.host_code import HostCode, LeftOut
 from parity.porting.host_pieces import definition_edits, host_edits
 from parity.porting.kernel_templates import INSTANTIATIONS, launched

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import repair_edits
 from parity.porting.repair_sites import ErrorSite, Located
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import tree_sitter
 
 from parity.compilers.diagnostics import Diagnostic
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.device_words import DEVICE_ONLY, DEVICE_WORD, HOST_WORD, KERNEL_WORD, SIDE_WORD, device_macros
 from parity.porting.host_code import HostCode
 from parity.porting.source_tree import SourceEdit, SourceTree, parse

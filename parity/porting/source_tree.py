@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import tree_sitter
 import tree_sitter_cuda
 
 from parity.compilers.lexing import code
-from parity.platform.quick_dataclass import dataclass
 
 CLASSES = frozenset(("class_specifier", "struct_specifier"))
 BLOCKS = frozenset(("compound_statement", "case_statement", "labeled_statement"))

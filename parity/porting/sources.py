@@ -6,14 +6,13 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.compilers.compile_options import CompileOptions
 from parity.errors import UsageError, nearest
 from parity.model.code_object import replaced_source
 from parity.platform.files import CUDA_SUFFIXES, find_below
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.build_files import Switch
 from parity.porting.header_templates import GeneratedHeader
 from parity.porting.hipify import LITERAL

@@ -10,7 +10,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.compilers.clang import Clang
@@ -20,7 +20,6 @@ from parity.compilers.errors import CompileError, undefined_names
 from parity.compilers.include import HIP_RUNTIME
 from parity.compilers.unit import Unit, with_user_paths
 from parity.model.finding import Finding
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import staged_files
 from parity.porting.compat import Compat, supplied
 from parity.porting.cuda_names import counterpart

@@ -19,12 +19,12 @@ import os
 import re
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from parity.compilers.include import STUBS
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.cuda_names import header_rules
 
 TABLE = Path(__file__).with_name("stubs.csv")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from parity.model.finding import Finding
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.host_code import LeftOut
 
 

@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +20,6 @@ from parity.compilers.diagnostics import CRASHED, NOT_DEFINED, diagnostics
 from parity.compilers.errors import undefined_names
 from parity.compilers.lexing import code
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 from parity.porting.build_files import (
     Switch,
     is_against_cuda,

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from parity.compilers.lexing import Span, code, replaced
-from parity.platform.quick_dataclass import dataclass
 
 PLAIN = "parity/compat/plain_vectors.h"
 """The header with vector types that have no operators."""

@@ -11,12 +11,12 @@ rows, and ``halves.Hull`` rounds it to f16.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from parity.errors import UsageError
 from parity.platform.files import read_table
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.expected import Limits
 
 

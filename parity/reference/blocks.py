@@ -6,11 +6,11 @@ A block is an element of an array. The functions accept arrays of any shape.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from parity.model.dtypes import Array, array_dtype
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.rounding import wide
 
 

@@ -6,12 +6,12 @@ shape of the output, and is not checked against other sizes. Taps outside the in
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from parity.model.dtypes import Array, array_dtype
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.binary import maximum
 from parity.reference.expected import Expected
 from parity.reference.products import mean, sum_of_products

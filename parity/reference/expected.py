@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from parity.model.divergences import divergence
 from parity.model.dtypes import Array
-from parity.platform.quick_dataclass import dataclass
 
 Vendor = Literal["amd", "cuda", "host"]
 """The vendor whose accuracy limits apply; "host" is a library on a CPU, with the larger limit of both vendors."""

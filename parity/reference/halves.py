@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, DType
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Limits
 from parity.reference.real import FUNCTIONS

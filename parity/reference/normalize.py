@@ -7,6 +7,7 @@ per element (docs/tolerance-model.md, sections 4.6 and 4.7). ``grid`` is the gri
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, DType, array_dtype
 from parity.model.launch import Grid
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.accuracy import accuracy
 from parity.reference.exact_context import exact_context
 from parity.reference.expected import Bounds, Expected, Limits

@@ -12,12 +12,12 @@ the bound is zero: such data reveal every term that is lost, duplicated or read 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, DType, array_dtype
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.exact_context import exact_context
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import hull_bounds

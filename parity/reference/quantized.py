@@ -15,13 +15,13 @@ kernel multiplies, because the infinity may meet a factor of 0 or an infinity of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, DType, array_dtype
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.blocks import Weights, decode
 from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import SLACK, smallest, store, to_grid, unit_roundoff, wide

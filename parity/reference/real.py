@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import gmpy2
 import numpy as np
 
 from parity.model.dtypes import Array, DType
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.exact_context import exact_context
 from parity.reference.rounding import smallest, ulp_safe, unit_roundoff
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, array_dtype
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.exact_context import exact_context
 from parity.reference.expected import Bounds, Expected
 from parity.reference.halves import hull_bounds

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from parity.model.dtypes import Array, array_dtype
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.expected import Expected
 from parity.reference.rounding import wide
 

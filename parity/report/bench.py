@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from parity.engine.bench import Ceilings, Measurement
 from parity.engine.bench_baseline import FORMAT, VERSION, BenchChange, BenchVerdict
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text
 from parity.platform.version import __version__
 from parity.report.frames import bench_frame

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from parity.engine.case_records import CaseRecord
-from parity.platform.quick_dataclass import dataclass
 from parity.report.document import WITHOUT_CASES, CellEntry, MatrixFile
 from parity.report.model import FAILED_KEYS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from parity.engine.case_records import Column
@@ -13,7 +13,6 @@ from parity.engine.coverage_search import FoundCase
 from parity.errors import first_names, pluralize
 from parity.footprint.unreached_code import Gap, GapKind, find_gaps, gap_reason, source_line
 from parity.model.code_object import CodeObject
-from parity.platform.quick_dataclass import dataclass
 from parity.report.coverage_totals import ColumnCoverage, coverage_by_column
 from parity.report.model import Matrix
 from parity.suite.loading import Suite

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from parity.model.coverage import COUNTS
-from parity.platform.quick_dataclass import dataclass
 from parity.report.model import Matrix
 
 

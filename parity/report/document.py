@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -13,7 +13,6 @@ from msgspec import Meta
 from parity.compare.verdict import Status
 from parity.engine.case_records import Column
 from parity.model.coverage import COUNTS
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.platform.version import __version__
 from parity.report.matrix import EXCLUDED

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from parity.engine.case_records import CaseRecord
 from parity.errors import display_path
 from parity.platform.files import find_below
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import find_ported
 from parity.suite.loading import Suite
 

@@ -8,7 +8,7 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from parity.engine.case_records import DECLARATION, CaseRecord
 from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences
 from parity.platform.files import read_table
-from parity.platform.quick_dataclass import dataclass
 from parity.porting import LITERAL, chosen_hipifier
 from parity.report.excerpts import NO_SOURCES, SourceFolders
 from parity.report.matrix import NOTHING_COMPARED, by_cell, failure_class, uncompared_records

@@ -9,14 +9,13 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from parity.errors import UsageError
 from parity.platform.cache import digest
 from parity.platform.files import naming_write_errors, read_content
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text, read_json
 from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
 from parity.report.model import FAILED_KEYS, CellState

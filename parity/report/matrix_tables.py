@@ -21,7 +21,7 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from rich.text import Text
@@ -30,7 +30,6 @@ from parity.engine.case_records import Column
 from parity.model.coverage import Reached
 from parity.model.coverage import concatenate_coverage as joined_coverage
 from parity.model.divergences import sort_ids
-from parity.platform.quick_dataclass import dataclass
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_text, is_compared
 from parity.report.bench import slowest, speed_text

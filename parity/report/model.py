@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from parity.compare.arbitration import Conclusion
@@ -18,7 +18,6 @@ from parity.engine.known_issues import ReviewedIssue
 from parity.model.coverage import Reached
 from parity.model.divergences import sort_ids
 from parity.mutation.recall import Recall
-from parity.platform.quick_dataclass import dataclass
 
 
 class CellState(StrEnum):

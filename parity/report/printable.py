@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from parity.platform.quick_dataclass import dataclass
 from parity.report.frames import matrix_frame
 from parity.report.model import Matrix
 from parity.report.render import plain, totals

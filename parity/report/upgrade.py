@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from parity.compare.arbitration import Conclusion
 from parity.compilers.targets import VERSION_MARK
 from parity.engine.case_records import CaseRecord, Column
 from parity.errors import pluralize
 from parity.model.code_object import CodeObject
-from parity.platform.quick_dataclass import dataclass
 from parity.report import tables
 
 HEADS = ("GPU", "HIP", "kernel", "compiles", "values", "VGPRs", "SGPRs", "spills")

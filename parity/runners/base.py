@@ -8,6 +8,7 @@ capabilities are defined in ``parity.runners.capabilities``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,7 +17,6 @@ import numpy as np
 from parity.errors import MissingTool
 from parity.model.code_object import CodeObject, Kernel, first_difference
 from parity.model.launch import Buffer, Computation, Launch, Outcome, Pointer, argument_bytes
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.expected import Vendor
 
 

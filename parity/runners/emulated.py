@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
@@ -14,7 +14,6 @@ from parity.emulator.approximate import ApproximateResults
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Launch, Outcome, Shadows
 from parity.platform.cache import Cache, default_root
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.device_session import DeviceSession

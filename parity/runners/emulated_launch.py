@@ -6,6 +6,7 @@ import functools
 import math
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from parity.errors import UsageError
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached, concatenate_coverage
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Struct, argument_bytes
-from parity.platform.quick_dataclass import dataclass
 from parity.runners.base import argument_mismatch
 
 ENDED_INSTRUCTIONS = 2_000_000_000

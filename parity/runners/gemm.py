@@ -7,6 +7,7 @@ call, and the host neither copies nor transposes a matrix.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from parity.errors import Unsupported
 from parity.model.launch import Computation
-from parity.platform.quick_dataclass import dataclass
 from parity.runners.redzone import Bytes
 
 OP = "gemm.matmul"

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from parity.errors import ParityError, UsageError
 from parity.model.code_object import CodeObject, MissingKernel, mangled
 from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes
-from parity.platform.quick_dataclass import dataclass
 from parity.runners.base import argument_mismatch
 from parity.runners.redzone import RED_BYTES, Arena, Bytes
 from parity.runners.timing import Stopwatch, TimedStream, Timings

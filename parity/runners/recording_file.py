@@ -20,7 +20,7 @@ import hashlib
 import os
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Required, TypedDict
 
@@ -33,7 +33,6 @@ from parity.model.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar,
 from parity.platform.archives import add_member, reading
 from parity.platform.cache import digest
 from parity.platform.files import naming_write_errors
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text, read_json
 
 FORMAT = "parity recording"

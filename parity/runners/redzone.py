@@ -7,12 +7,12 @@ changed byte after the launch reveals the write.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from parity.model.launch import Buffer
-from parity.platform.quick_dataclass import dataclass
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 

@@ -9,6 +9,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from parity.hsa.library import DEVICE_NAME as AMD_DEVICE_NAME
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
 from parity.platform.installation import install_command
-from parity.platform.quick_dataclass import dataclass
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.gpu import GpuDevice, max_workers, worker_number

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, Protocol
 
 import numpy as np
-
-from parity.platform.quick_dataclass import dataclass
 
 Sampler = Callable[[int], Sequence[float]]
 """Runs the given number of repetitions and returns the seconds of each."""

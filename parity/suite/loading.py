@@ -12,7 +12,7 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -25,7 +25,6 @@ from parity.op import Entry, NamedCase, Op, Step
 from parity.platform.cache import digest
 from parity.platform.files import CUDA_SUFFIXES, require_file
 from parity.platform.integrity import check_integrity, protect
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.time_limit import TimeLimitExceeded, end_stuck_process, time_limit
 from parity.porting import has_source
 from parity.suite.corpus import read_corpus

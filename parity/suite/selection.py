@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from parity.errors import UsageError, nearest
 from parity.model.case import Case
 from parity.op import Entry
-from parity.platform.quick_dataclass import dataclass
 
 
 class EntryName(Protocol):

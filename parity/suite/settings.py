@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -13,7 +13,6 @@ from msgspec import Meta, Struct
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.errors import UsageError
 from parity.platform.files import read_text
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import checked
 from parity.platform.version import PACKAGE
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from parity.errors import ParityError, UsageError
 from parity.model.launch import Computation
 from parity.op import Op
 from parity.ops.callbacks import accepted
-from parity.platform.quick_dataclass import dataclass
 from parity.report.failures import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite.loading import Suite, find_suite

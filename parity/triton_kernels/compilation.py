@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from parity.compilers.targets import Target
 from parity.errors import MissingTool
 from parity.model.code_object import CodeObject, parse
 from parity.platform.installation import install_command, package_folders
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text, read_json
 from parity.triton_kernels.kernel import Constant, Specialization
 from parity.triton_kernels.merging import Compiled, joint_listing, joint_ptx

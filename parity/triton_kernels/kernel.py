@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from parity.dsl.expression import Expression, Scope, expression
 from parity.errors import UsageError
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text
 
 OPTIONS = (

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from parity.platform.quick_dataclass import dataclass
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
 _DEFINED = re.compile(r"^\t\.type\t([^\s,]+),\s*@(?:function|object)", re.MULTILINE)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.captures.file import read_capture
 from parity.captures.observations import CapturedKernels
 from parity.model.code_object import spelled, unqualified
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,6 @@ from parity.errors import NotAvailable, UsageError
 from parity.model.case import Case
 from parity.model.dtypes import dtype
 from parity.op import Entry
-from parity.platform.quick_dataclass import dataclass
 from parity.suite.loading import Suite, find_suite, problems_of
 from parity.suite.selection import Selection
 from parity.suite.settings import SHIPPED, find_project

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from parity.errors import NotAvailable, ParityError, UsageError, display_path, f
 from parity.model.launch import UNUSED
 from parity.platform.files import read_text
 from parity.platform.integrity import check_integrity
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import plain
 from parity.platform.signals import INTERRUPTED
 from parity.report.document import MatrixFile, document

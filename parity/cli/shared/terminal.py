@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -22,7 +23,6 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from parity.platform.quick_dataclass import dataclass
 from parity.platform.serialization import json_text
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
-from parity.platform.quick_dataclass import dataclass
 
 ROW, BANK = 16, 4
 _CONTROLS = (

@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.emulator.amdgpu.isa_names import canonical, names
 from parity.platform.files import read_table
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

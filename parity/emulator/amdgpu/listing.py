@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.instruction import Instruction
 from parity.errors import UsageError
-from parity.platform.quick_dataclass import dataclass
 
 _ALIGN = re.compile(r"; align (\d+)")
 _PRIVATE = re.compile(r"; private (.+)$")

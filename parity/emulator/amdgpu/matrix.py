@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +22,6 @@ from parity.emulator.amdgpu.operands import is_vector, read_vector, registers
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 
 SUMS = names("sums")
 """How an instruction adds products; ``once`` is our assumption if that is not known."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from parity.emulator.instruction import Instruction
-from parity.platform.quick_dataclass import dataclass
 
 MODIFIERS = frozenset(("src0_sel", "src1_sel", "dst_sel", "dst_unused", "byte_sel"))
 _PART = re.compile(r"(BYTE|WORD)_(\d)")

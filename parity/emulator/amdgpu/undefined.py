@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from parity.emulator.amdgpu.isa import BRANCHES
 from parity.emulator.amdgpu.isa_names import canonical
 from parity.emulator.amdgpu.operands import is_vector, register_names
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction
-from parity.platform.quick_dataclass import dataclass
 
 _NAME = re.compile(r"\b(?:[sva]\d+|ttmp\d+|m0|vcc(?:_hi)?|scc|flat_scratch_(?:lo|hi)|xnack_mask_(?:lo|hi))\b")
 _STATEMENT = re.compile(r"[;{}]")

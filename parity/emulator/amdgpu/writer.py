@@ -6,7 +6,7 @@ import functools
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from parity.compilers.targets import Target
@@ -14,7 +14,6 @@ from parity.emulator.amdgpu.data_sections import CODE
 from parity.emulator.instruction import Instruction, Unknown
 from parity.emulator.threaded_code import REACHED
 from parity.model.coverage import Point
-from parity.platform.quick_dataclass import dataclass
 
 _MARK = "\0"
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.operands import split_address
 from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.translation import PtxMemoryLayout
-from parity.platform.quick_dataclass import dataclass
 
 _WORD = re.compile(r"[%$\w.]+")
 _OF_LAUNCH = re.compile(r"%n(?:tid|ctaid)\.[xyz]$|%(?:dynamic|total)_smem_size$|WARP_SZ$")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from parity.emulator.instruction import Unknown
 from parity.emulator.ptx.comparisons import combine_masks, comparison
@@ -11,7 +12,6 @@ from parity.emulator.ptx.instruction_table import PtxInstructionRow, instruction
 from parity.emulator.ptx.operands import ROUNDINGS, SPACES, cpp_type, integer_literal, split_results, split_types
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.parse import size_of, split_operands
-from parity.platform.quick_dataclass import dataclass
 
 _GENERIC = (*ROUNDINGS, "ftz", "sat", "relu")
 

@@ -14,10 +14,10 @@ Operations on f16x2 and bf16x2 apply to both halves. Source: PTX ISA, "Instructi
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.platform.files import read_rows, read_table
-from parity.platform.quick_dataclass import dataclass
 
 _NAMES = read_table(Path(__file__).with_name("names.csv"))
 

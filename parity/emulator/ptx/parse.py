@@ -9,13 +9,12 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from parity.compilers.include import CUDA_ALIAS
 from parity.emulator.instruction import Instruction
 from parity.errors import UsageError
-from parity.platform.quick_dataclass import dataclass
 
 _NAME = r"[A-Za-z_$%][\w$]*"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from parity.emulator.instruction import Instruction
@@ -13,7 +13,6 @@ from parity.emulator.ptx.parse import PtxFunction, size_of, split_operands
 from parity.emulator.ptx.register_slots import RegisterSlots, allocate_slots, maybe_unwritten
 from parity.emulator.threaded_code import REACHED
 from parity.model.coverage import Point
-from parity.platform.quick_dataclass import dataclass
 
 END = "c->budget = left; return 0;"
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.emulator.instruction import MissingFeature, Unknown
 from parity.emulator.ptx.instruction_table import COMPARES
 from parity.emulator.ptx.operation import Operation
 from parity.platform.files import read_rows
-from parity.platform.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import itertools
 import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord
 from parity.model.divergences import divergences
 from parity.mutation.recall import Recall
-from parity.platform.quick_dataclass import dataclass
 from parity.report.agreement import AGREEMENT_LEGEND, describe_agreement
 from parity.report.changes import RunComparison
 from parity.report.document import CellEntry, MatrixFile
