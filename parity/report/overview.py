@@ -47,9 +47,12 @@ _States = tuple[Text, ...]
 def overview(matrix: Matrix, *, width: int | None = None) -> Text:
     """Return the head of the run, and the table of its modules. ``width`` limits the length of lines, in characters.
 
-    If the table is too wide, targets with equal columns share a column.
+    If the table is too wide, targets with equal columns share a column. Modules that no column of the run can execute
+    are listed in one line below the table, unless all modules are.
     """
-    modules = {name: list(rows) for name, rows in itertools.groupby(matrix.rows, key=lambda row: row.module)}
+    every = {name: list(rows) for name, rows in itertools.groupby(matrix.rows, key=lambda row: row.module)}
+    modules = {name: rows for name, rows in every.items() if any(map(_is_in_run, rows))} or every
+    others = [name for name in every if name not in modules]
     states = {
         column: tuple(_state([row.cells[i] for row in rows]) for rows in modules.values())
         for i, column in enumerate(matrix.columns)
@@ -60,7 +63,13 @@ def overview(matrix: Matrix, *, width: int | None = None) -> Text:
         for column, of in states.items():
             alike.setdefault((column.kind, *map(str, of)), ([], of))[0].append(column)
         table = _table(matrix, modules, list(alike.values()))
+    if others:
+        table.append(f"\nnot run: {' '.join(others)}, which libraries compute (docs/devices.md)", "dim")
     return Text("\n\n").join([Text(head(matrix)), table])
+
+
+def _is_in_run(row: KernelRow) -> bool:
+    return any(cell.state is not CellState.NOT_IN_RUN for cell in row.cells)
 
 
 def head(matrix: Matrix) -> str:

@@ -44,6 +44,14 @@ def test_overview_has_one_line_per_module():
     assert second.split() == ["m1", "1", "16", *["ok"] * 4]
 
 
+def test_overview_lists_modules_of_libraries_below_the_table():
+    library = [[Cell(CellState.NOT_IN_RUN)] * 4]
+    *_, first, last = lines(matrix([[PASS] * 4], library, library))
+    assert first.startswith("m0 ") and last == "not run: m1 m2, which libraries compute (docs/devices.md)"
+    *_, only = lines(matrix(library))
+    assert only.split() == ["m0", "1", "0", *["-"] * 4]
+
+
 def test_overview_counts_failed_kernels():
     *_, line = lines(matrix([[PASS, PASS, FAIL, FAIL], [PASS, PASS, PASS, FAIL]]))
     assert line.endswith("ok       1 FAILED  2 FAILED")
