@@ -79,8 +79,8 @@ class CaseFiles:
     def try_declarations(self, *, shown: bool = True) -> None:
         """Write the files. Declare ops that fail on CUDA's side more carefully, or turn them into comments."""
         try:
-            self.write()
             while self.untried:
+                self.write()
                 self._try_all(shown)
         finally:  # after an interruption, ops are left
             self.write_tried()
@@ -96,7 +96,6 @@ class CaseFiles:
                 file.ops[file.ops.index(op)] = better
                 again[name] = file, better
         self.untried = again
-        self.write()
 
     def write_tried(self) -> None:
         """Write all files without the ops that are still to be executed. The next parity init declares these."""

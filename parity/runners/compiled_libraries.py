@@ -31,7 +31,7 @@ from parity.runners.redzone import Bytes
 from parity.runners.rocm import HipCallError, HipDriver, HipMemory, gpu_problem
 
 SECONDS = 300.0
-"""Time limit for one call in seconds. MIOpen compiles its kernels during a call."""
+"""Time limit of each call in seconds. MIOpen compiles kernels within calls."""
 
 _SOURCES = Path(__file__).with_name("library_calls")
 _HEADER = _SOURCES / "call.h"

@@ -74,6 +74,9 @@ inline void check(hipError_t error, const char *function) {
     if (error) throw std::runtime_error(std::string(hipGetErrorName(error)) + ": returned by " + function);
 }
 
+// Calls a function of a library. Each source overloads check() for the library's status.
+#define DO(function, ...) check(function(__VA_ARGS__), #function)
+
 // Device memory until the end of a call. Its size is never 0.
 struct Memory {
     void *data = nullptr;

@@ -13,8 +13,6 @@ static void check(miopenStatus_t status, const char *function) {
     throw std::runtime_error(text);
 }
 
-#define DO(function, ...) check(function(__VA_ARGS__), #function)
-
 template <typename T> struct Owned {
     T object{};
     miopenStatus_t (*destroy)(T);

@@ -10,8 +10,6 @@ static void check(rocblas_status status, const char *function) {
     throw std::runtime_error(text);
 }
 
-#define DO(function, ...) check(function(__VA_ARGS__), #function)
-
 struct Operand {
     rocblas_operation operation;
     int leading;

@@ -7,8 +7,6 @@ static void check(rocrand_status status, const char *function) {
     if (status) throw std::runtime_error("rocrand_status " + std::to_string(status) + ": returned by " + function);
 }
 
-#define DO(function, ...) check(function(__VA_ARGS__), #function)
-
 static std::function<void(const Call &)> numbers(rocrand_rng_type type) {
     return [=](const Call &call) {
         const Tensor &out = call["out"];
