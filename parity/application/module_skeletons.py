@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -58,8 +57,7 @@ def _not_probed(built: Built | None, args: Sequence[KernelArgument], flow: Flow 
     """Return why a kernel was not executed."""
     if built is None or built.error is None:
         return "CUDA's side has no kernel of this name, so nothing was executed"
-    first = next((f": {os.path.relpath(each.file)}:{each.line}: {each.advice}" for each in built.findings), "")
-    return f"CUDA's side does not compile here, so nothing was executed{first}"
+    return f"CUDA's side does not compile here, so nothing was executed{built.first_finding}"
 
 
 def _probe(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject, spelled, unqualified
 from parity.platform.files import read_text
-from parity.porting import find_modules, kernels_of
+from parity.porting import cuda_code, find_modules, kernels_of
 from parity.suite.loading import Suite
 
 
@@ -43,8 +43,10 @@ def _other_files(suite: Suite, compiled: set[str]) -> Iterator[tuple[str, list[s
         if path in used or not path.is_file():
             continue
         try:
-            names = [name for name in kernels_of(read_text(path)) if name not in compiled]
+            text = read_text(path)
         except UsageError:  # not UTF-8
             continue
+        code = cuda_code(text) if path.suffix == ".py" else text
+        names = [name for name in kernels_of(code) if name not in compiled]
         if names:
             yield path.relative_to(suite.kernels).as_posix(), names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,11 @@ class Built:
     def findings(self) -> tuple[Finding, ...]:
         """The compiler's errors."""
         return self.error.findings if self.error else ()
+
+    @property
+    def first_finding(self) -> str:
+        """The place and the text of the first error, after a colon; empty without an error that has a place."""
+        return next((f": {os.path.relpath(e.file)}:{e.line}: {e.advice}" for e in self.findings), "")
 
     @property
     def changes(self) -> Translation:

@@ -228,7 +228,7 @@ def _write_cases(
         path = project.cases / f"{plain_name(one.module)}.py"
         text = texts.whole(modules[one.module])
         if one.error or not one.code_object:
-            _warn(f"{one.module} does not compile, so it has no case file; see parity build")
+            _warn(f"{one.module} does not compile, so it has no case file; see parity build{one.first_finding}")
             broken.append(one.module)
             continue
         source = modules[one.module].relative_to(project.kernels)

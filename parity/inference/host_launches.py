@@ -162,7 +162,7 @@ def _text(path: Path) -> str:
     text = read_content(path).decode(errors="replace")
     if path.suffix != ".py":
         return text
-    return cuda_code(text, path) if embeds_cuda(text) else ""
+    return cuda_code(text) if embeds_cuda(text) else ""
 
 
 def _nearest(path: Path, others: Sequence[Path]) -> list[Path]:

@@ -43,7 +43,7 @@ def read_source(path: Path) -> str:
     """
     text = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
     if path.suffix == ".py":
-        return cuda_code(text, path)
+        return cuda_code(text)
     return _BACKSLASHES.sub(lambda include: include[0].replace("\\", "/"), text)
 
 

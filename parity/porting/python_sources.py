@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from parity.errors import UsageError
 from parity.platform.files import CUDA_SUFFIXES, find_below, read_content
 
 _CALLS = {"RawKernel": "code", "RawModule": "code", "SourceModule": "source", "load_inline": "cuda_sources"}
@@ -39,29 +38,30 @@ def has_source(folder: Path) -> bool:
     )
 
 
-def cuda_code(text: str, path: Path) -> str:
+def cuda_code(text: str) -> str:
     """Return the CUDA code in a Python source, in the lines where it stands in that source.
 
     The code is a string literal, a list of them, or a variable with such a value. A string that spans other lines than
-    its value has (because of escape sequences or joined literals) starts in its line, and later lines shift.
-
-    Raises:
-        UsageError: the file is not Python, or none of the code is a literal.
+    its value has (because of escape sequences or joined literals) starts in its line, and later lines shift. If the
+    file is not Python, or none of the code is a literal, the code is an ``#error`` line: only this module fails.
     """
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        raise UsageError(f"{path}:{error.lineno or 1}: not a Python source: {error.msg}") from None
+        return _error(error.lineno or 1, f"not a Python source: {error.msg}")
     calls = sorted(_calls(tree), key=lambda call: (call.lineno, call.col_offset))
     found = dict.fromkeys(literal for call in calls for literal in _literals(_argument(call), tree, call.lineno))
     if not found:
-        line = calls[0].lineno if calls else 1
-        raise UsageError(f"{path}:{line}: the CUDA code is computed; parity reads only string literals")
+        return _error(calls[0].lineno if calls else 1, "the CUDA code is computed; parity reads only string literals")
     lines: list[str] = []
     for literal in sorted(found, key=lambda each: each.lineno):
         lines += [""] * (literal.lineno - 1 - len(lines))
         lines += str(literal.value).split("\n")
     return "\n".join(lines) + "\n"
+
+
+def _error(line: int, message: str) -> str:
+    return "\n" * (line - 1) + f"#error {message}\n"
 
 
 def _calls(tree: ast.AST) -> Iterator[ast.Call]:

@@ -132,8 +132,9 @@ def find_modules(
     apart = ported if ported and ported != folder and ported.is_relative_to(folder) else None
     found: dict[str, Path] = {}
     python = [path for path in declared if path.suffix == ".py" and path.is_file()]
-    python += [path for path in sorted(find_below(folder, ".py")) if path not in python and is_cuda_source(path)]
-    for path in (*sorted(find_below(folder, *_MODULE_SUFFIXES), key=_rank), *python):
+    files = sorted(find_below(folder, *_MODULE_SUFFIXES, ".py"))
+    python += [path for path in files if path.suffix == ".py" and path not in python and is_cuda_source(path)]
+    for path in (*sorted((each for each in files if each.suffix != ".py"), key=_rank), *python):
         if apart and path.is_relative_to(apart):
             continue
         source = replaced_source(path)

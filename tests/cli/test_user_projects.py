@@ -276,9 +276,14 @@ def test_kernels_in_python_strings_have_a_verdict_with_python_lines(parity, tmp_
     body = ["int i = blockIdx.x * blockDim.x + threadIdx.x;", "if (i < n) y[i] = a * x[i];", "}"]
     source = tmp_path / "src" / "ops.py"
     source.write_text("\n".join(('import cupy\n\nscale = cupy.RawKernel(r"""', kernel, *body, '""", "scale")\n')))
+    computed = "# __global__ void k(int* x) { }\nRawKernel(f'{TEXT}', 'k')\n"
+    (tmp_path / "src" / "computed.py").write_text(computed)
     monkeypatch.chdir(tmp_path)
-    assert parity("init", "--kernels", "src").code == 0
-    assert parity("run", *TARGET, "--examples", "2").code == 0
+    result = parity("init", "--kernels", "src")
+    assert result.code == 0 and "src/computed.py:2: the CUDA code is computed" in result.err
+    assert "src/computed.py:2:2: : the CUDA code is computed" in parity("build", *TARGET).out
+    result = parity("run", *TARGET, "--examples", "2")
+    assert result.code == 0 and "computed.py" not in result.out
     source.write_text(source.read_text().replace("i < n", "i <= n"))
     result = parity("run", *TARGET, "--examples", "2")
     assert result.code == 1 and "out-of-bounds read" in result.out
