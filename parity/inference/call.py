@@ -8,10 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from keyword import iskeyword
 
-from parity.dsl.expression import FUNCTIONS
-from parity.inference.keywords import Keyword, Literal
+from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import Parameter, Signature
 from parity.inference.spec import GRID_EXTENTS, InferredSpec
 from parity.model.dtypes import NUMBERS
@@ -45,8 +43,6 @@ _GUESS = "a guess"
 _DISTINCT = f"{_GUESS}: with repeated elements, several threads write to one place"
 _PER_ELEMENT = "a guess; add grid= and shapes= unless the host starts a thread per element"
 _GRID_EXTENTS = frozenset(GRID_EXTENTS.values())
-_RESERVED = frozenset(("numel", "num_dims", "info", "threads", "blocks", "to", "shape", "grid"))
-"""Names with a meaning in declarations."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +125,6 @@ def is_idle(parameter: Parameter, kinds: Mapping[str, str], spec: InferredSpec) 
     kind = parameter.dtype or kinds[parameter.name]
     known = {*spec.names, *spec.distances, *spec.made}
     return not parameter.is_pointer and _is_integer(kind) and safe_name(parameter.name) not in known
-
-
-def safe_name(name: str) -> str:
-    """Append an underscore to a name that has a meaning in declarations."""
-    reserved = name in _RESERVED or name in FUNCTIONS or name in GRID_EXTENTS or iskeyword(name)
-    return f"{name}_" if reserved else name
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from parity.inference.host_launches import HostLaunch
+from parity.inference.keywords import safe_name
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures
@@ -106,7 +107,11 @@ class Signature:
     @property
     def tensors(self) -> list[Parameter]:
         """The parameters that are tensors."""
-        return [each for each in self.args if each.is_pointer and each.name != "info"]
+        return [each for each in self.args if _is_tensor(each)]
+
+
+def _is_tensor(parameter: Parameter) -> bool:
+    return parameter.is_pointer and parameter.name != "info"
 
 
 def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, structures: Structures | None) -> Signature:
@@ -150,6 +155,7 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
     twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}
     twice |= {"x", "y", "z", "w"}  # the fields of vectors
     args = [replace(e, name=f"{e.inside}_{e.name}") if e.inside and e.name in twice else e for e in args]
+    args = [replace(e, name=safe_name(e.name, of_tensor=True)) if _is_tensor(e) else e for e in args]
     given = ", ".join(dict.fromkeys(each.inside or each.name for each in args))
     shown = f"{names[-1]}({given})" if len(names) == 1 else names[-1]
     shares = kernel.lds_bytes > 0 or any(each.kind == "hidden_dynamic_lds_size" for each in kernel.hidden)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from parity.inference.call import safe_name
+from parity.inference.keywords import safe_name
 from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.spec import InferredSpec
 from parity.triton_kernels.compilation import LaunchedArgument, LaunchedKernel

@@ -25,7 +25,8 @@ USES = {(0, 0): Use(frozenset(("u8",)), first="ld", width=1), (1, 0): Use(writes
 
 def declared(kernel, flow=None):
     def launched(args, flow, single):
-        return InferredSpec({"x": "16", "y": "16"}, ("1",), (32,), is_measured=single)
+        names = [each.name for each in args if each.is_pointer] or ["x", "y"]
+        return InferredSpec(dict.fromkeys(names, "16"), ("1",), (32,), is_measured=single)
 
     (found,) = skeletons(PurePath("k.cu"), "k", [kernel], flows={kernel.name: flow}, probes={kernel.name: launched})
     return found
@@ -38,6 +39,12 @@ def op():
 
 def values(op, name):
     return next((each.value for each in op.keywords if each.name == name), {})
+
+
+def test_tensor_with_reserved_name_gets_another_name():
+    named = (replace(ARGS[0], name="threads"), replace(ARGS[1], name="shape"))
+    found = declared(replace(PUT, args=named), Flow(("u64", "u64"), USES))
+    assert values(found, "args") == "threads_ shape_" and values(found, "inputs") == {"threads_": "i32"}
 
 
 def test_again_after_cases_that_show_too_little_draws_calm_numbers(op):
