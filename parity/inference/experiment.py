@@ -120,6 +120,11 @@ class Experiment:
         """Return the accesses of a launch under these assumptions, or None if it faults."""
         return self.launches.observe(self._config(numbers, grid, block, shared, fill or InputFill()))
 
+    def has_race(self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: InputFill) -> bool:
+        """Return True if threads of a launch write different values to one place in global memory."""
+        config = self._config(numbers, grid, block, shared, fill)
+        return self.launches.observe(config) is None and config.key in self.launches.raced
+
     def is_too_long(self, numbers: Numbers, block: Triple, shared: int) -> bool:
         """Return True if a single block needs more instructions than a launch may have."""
         config = self._config(numbers, (1, 1, 1), block, shared, InputFill())

@@ -45,10 +45,11 @@ def measured_spec(
 ) -> InferredSpec | None:
     """Return the specification of one launch that reaches the most tensors, or None if none writes to memory.
 
-    ``usual`` are numbers to try first. After a data race, no smaller numbers are tried, and no other blocks if the
-    host's code tells the block: they would hide the race.
+    ``usual`` are numbers to try first. Launches whose blocks write to one place are the last resort, unless positions
+    in memory determine where the kernel writes. After a data race in shared memory, no smaller numbers are tried, and
+    no other blocks if the host's code tells the block: they would hide the race.
     """
-    best: tuple[int, InferredSpec] | None = None
+    best: tuple[tuple[bool, int], InferredSpec] | None = None
     searches = _MOST_SEARCHES if experiment.integer_tensors else 0
     first: Numbers | None = None
     try:
@@ -62,7 +63,7 @@ def measured_spec(
                 found.insert(0, _measured(_with_roles(experiment, block, grid, numbers), block, grid, numbers))
             for each in filter(None, found):
                 best = each if best is None or each[0] > best[0] else best
-            if best and best[0] == len(experiment.used):
+            if best and best[0] == (True, len(experiment.used)):
                 break
     except ProbeLimit:
         pass
@@ -138,8 +139,13 @@ def _choices(names: Sequence[str], given: Mapping[str, int], sizes: Sequence[int
         yield {name: pick.choice(_MIXED) for name in names}
 
 
-def _measured(experiment: Experiment, block: Triple, grid: Triple, numbers: Numbers) -> tuple[int, InferredSpec] | None:
-    """Return how many tensors a launch reaches, and its specification. None if it faults or writes nothing."""
+def _measured(
+    experiment: Experiment, block: Triple, grid: Triple, numbers: Numbers
+) -> tuple[tuple[bool, int], InferredSpec] | None:
+    """Return whether a launch has no race and how many tensors it reaches, and its specification.
+
+    Returns None if it faults or writes nothing.
+    """
     shared, roles = _SHARED[experiment.flow.dynamic], experiment.roles or {}
     known = {**{role.bound: _BOUND for role in roles.values() if role.bound}, **numbers}
 
@@ -186,4 +192,6 @@ def _measured(experiment: Experiment, block: Triple, grid: Triple, numbers: Numb
         is_measured=True,
         made={**{name: str(value) for name, value in numbers.items()}, **experiment.made},
     )
-    return sum(bool(each.end) for each in reached.values()), spec
+    seeds = (InputFill(seed=seed) for seed in _SEEDS)
+    raced = not experiment.scattered and any(experiment.has_race(known, grid, block, shared, fill) for fill in seeds)
+    return (not raced, sum(bool(each.end) for each in reached.values())), spec

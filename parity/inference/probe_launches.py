@@ -99,10 +99,10 @@ class ProbeLaunches:
 
     ``device`` executes at most ``budget`` instructions per launch, ``share`` divides the usual limits, and no launch
     begins after ``deadline`` (``time.monotonic``). ``fault`` describes the first launch that failed, ``race`` the first
-    one with a data race in shared memory. ``cost`` is the number of instructions of the last launch, and ``too_long``
-    are the configurations that need more. ``before`` is True as long as every launch ends with an access before the
-    begin of a buffer that is not far away, as from a null pointer. ``constants`` are integers in ``__constant__``
-    memory, with their bytes.
+    one with a data race in shared memory, and ``raced`` are the configurations with one in global memory. ``cost`` is
+    the number of instructions of the last launch, and ``too_long`` are the configurations that need more. ``before`` is
+    True as long as every launch ends with an access before the begin of a buffer that is not far away, as from a null
+    pointer. ``constants`` are integers in ``__constant__`` memory, with their bytes.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class ProbeLaunches:
         self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share * (budget // BUDGET)
         self._deadline = deadline
         self.fault, self.race, self.cost, self.before = "", "", 0, True
-        self.too_long = set[object]()
+        self.too_long, self.raced = set[object](), set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
         self._contents = dict[str, object]()
         self._observed: dict[object, Observation | None] = {}
@@ -183,6 +183,8 @@ class ProbeLaunches:
             message = in_one_line(str(error))
             if isinstance(error, DataRace) and error.is_in_lds and not is_scatter(message):
                 self.race = self.race or message
+            elif isinstance(error, DataRace) and not error.is_in_lds:
+                self.raced.add(config.key)
             return None
         self.cost = stats.instructions
         self._instructions -= self.cost

@@ -130,6 +130,16 @@ template <class T, int BY> __global__ void uninstantiated(T* x, int n) {
     if (i < n) x[i] *= BY;
 }
 }
+__global__ void distances(const int* q, const int* k, int* to, unsigned group, unsigned q_stride, unsigned k_stride,
+                          unsigned to_stride, unsigned length, unsigned dim) {
+    unsigned head = blockIdx.y, begin = blockIdx.x * blockDim.x, count = min(blockDim.x, length - begin);
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
+        int sum = 0;
+        for (unsigned j = 0; j < dim; j++)
+            sum += __popc(q[head * q_stride + j] ^ k[head / group * k_stride + (begin + i) * dim + j]);
+        to[head * to_stride + begin + i] = sum;
+    }
+}
 #define KINDS 2
 struct Model { int n; double box, dt; int steps; double cut, mass, depth[KINDS * KINDS], sigma; };
 __global__ void forces(Model m, const double* x, const int* kind, double* y) {
@@ -157,6 +167,7 @@ TOLD = {
     "records": ("r: 11*n; y: n",),
     "subsets": ("x: n; y: n", '"n": (1, 2,'),
     "chunks": ("B C",),
+    "distances": ("to_stride:u32=1", 'grid="1"'),
     "copied": ('kernel="copied(float*, double const*)"',),
     "planes": ('grid="1"', "block=32"),
     "boxed": ("count:i32=4",),
@@ -182,7 +193,7 @@ def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, source
         conditions = where.partition('"')[2].partition('"')[0].split(" and ")
         assert len(conditions) == len({*conditions}), where
     result = parity("run", "--target", "gfx1100", "--examples", "30")
-    assert result.code == 0 and "PASS  21 kernels," in result.out, result.out + result.err
+    assert result.code == 0 and "PASS  22 kernels," in result.out, result.out + result.err
 
 
 ADD = """__global__ void {0}(const float* x, float* y, int n) {{
