@@ -41,9 +41,11 @@ def has_source(folder: Path) -> bool:
 def cuda_code(text: str) -> str:
     """Return the CUDA code in a Python source, in the lines where it stands in that source.
 
-    The code is a string literal, a list of them, or a variable with such a value. A string that spans other lines than
-    its value has (because of escape sequences or joined literals) starts in its line, and later lines shift. If the
-    file is not Python, or none of the code is a literal, the code is an ``#error`` line: only this module fails.
+    The code is a string literal, a list of them, or a variable with such a value. If none is, because a function of the
+    file gets the code as an argument, the code is every string literal that defines a kernel. A string that spans other
+    lines than its value has (because of escape sequences or joined literals) starts in its line, and later lines shift.
+    If the file is not Python, or none of the code is a literal, the result is an ``#error`` line: only this module
+    fails.
     """
     try:
         tree = ast.parse(text)
@@ -51,6 +53,7 @@ def cuda_code(text: str) -> str:
         return _error(error.lineno or 1, f"not a Python source: {error.msg}")
     calls = sorted(_calls(tree), key=lambda call: (call.lineno, call.col_offset))
     found = dict.fromkeys(literal for call in calls for literal in _literals(_argument(call), tree, call.lineno))
+    found = found or dict.fromkeys(_kernel_literals(tree))
     if not found:
         return _error(calls[0].lineno if calls else 1, "the CUDA code is computed; parity reads only string literals")
     lines: list[str] = []
@@ -62,6 +65,16 @@ def cuda_code(text: str) -> str:
 
 def _error(line: int, message: str) -> str:
     return "\n" * (line - 1) + f"#error {message}\n"
+
+
+def _kernel_literals(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the string literals that define kernels, without parts of f-strings."""
+    nodes = [*ast.walk(tree)]
+    parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        match node:
+            case ast.Constant(value=str(text)) if "__global__" in text and node not in parts:
+                yield node
 
 
 def _calls(tree: ast.AST) -> Iterator[ast.Call]:

@@ -17,6 +17,11 @@ KERNEL = 'extern "C" __global__ void {name}(int* x) {{ x[0] = 1; }}'
         pytest.param('A = """\nA\n"""\nB = """\nB\n"""\nRawModule(A)\nRawModule(B)\n', {2: "A", 5: "B"}, id="two"),
         pytest.param('T = "A"\nRawKernel(T, "a")\nT = "B"\nRawKernel(T, "b")\n', {1: "A", 3: "B"}, id="assigned-twice"),
         pytest.param('T = "A"\nRawKernel(T, "a")\nRawKernel(T, "b")\n', {1: "A"}, id="used-twice"),
+        pytest.param(
+            'def made(t):\n    return RawKernel(t, "a")\n\nmade("no")\nmade("""__global__""")\n',
+            {5: "__global__"},
+            id="passed",
+        ),
         pytest.param('RawKernel("A\\nB", "a")\nRawModule("""\nC""")\n', {1: "A", 2: "B", 4: "C"}, id="escapes"),
     ],
 )
@@ -28,7 +33,7 @@ def test_cuda_code_keeps_line_numbers(text, code):
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        pytest.param('x = 1\nRawKernel(f"{x}", "a")\n', "\n#error the CUDA code is computed", id="computed"),
+        pytest.param('x = 1\nRawKernel(f"__global__ {x}", "a")\n', "\n#error the CUDA code is computed", id="computed"),
         pytest.param("RawKernel(\n", "#error not a Python source", id="not-python"),
     ],
 )
