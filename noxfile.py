@@ -162,8 +162,9 @@ def rocm_root(session: nox.Session) -> None:
 @nox.session(name="amd-runtime", venv_backend="none")
 def amd_runtime(session: nox.Session) -> None:
     """Run whole ROCm programs on AMD's HIP runtime and emulated GPUs, in the root of rocm-root (options of pytest)."""
+    libraries = "librocblas-dev libhipblas-dev libhipblaslt-dev libmiopen-dev librocrand-dev"
     tests = ("python", "-m", "pytest", "-q", "tests/hsa", *session.posargs)
-    session.run("python3", "-m", "benchmarks.rocm_root", *tests)
+    session.run("python3", "-m", "benchmarks.rocm_root", "--install", libraries, *tests)
     suite = ("python", "-m", "benchmarks.through_hip", "affine", "unary.exp", "--amd", "--examples", "3")
     session.run("python3", "-m", "benchmarks.rocm_root", *suite)
 

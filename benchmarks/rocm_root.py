@@ -69,8 +69,9 @@ def make(root: Path) -> None:
 
 
 def install(root: Path, packages: Sequence[str]) -> None:
-    """Install packages of Debian in the root."""
-    inside(root, f"apt-get update && apt-get install -y -t experimental {' '.join(packages)}")
+    """Install packages of Debian in the root, unless all of them are installed."""
+    names = " ".join(packages)
+    inside(root, f"dpkg -s {names} >/dev/null 2>&1 || {{ apt-get update && apt-get install -y -t experimental {names}; }}")
 
 
 def inside(root: Path, command: str) -> None:
@@ -112,6 +113,7 @@ def main() -> int:
     )
     parser.add_argument("--here", dest="root", action="store_const", const=HERE, help="use this system as the root")
     parser.add_argument("--check", choices=tuple(CHECKS), help="run only these checks (default: all)")
+    parser.add_argument("--install", type=str.split, default=(), metavar="PACKAGES", help="first install these packages")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="command to run in the root (default: the checks)")
     arguments = parser.parse_args()
     if os.geteuid():
@@ -123,6 +125,8 @@ def main() -> int:
             make(arguments.root)
         if not (arguments.root / READY).exists():
             parser.error(f"the installation of {arguments.root} is incomplete; remove the folder and start again")
+        if arguments.install:
+            install(arguments.root, arguments.install)
     except subprocess.CalledProcessError as error:
         return error.returncode
     checks = [CHECKS[arguments.check]] if arguments.check else CHECKS.values()

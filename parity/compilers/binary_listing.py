@@ -14,7 +14,7 @@ from typing import Any
 
 from parity.compilers.disassembler import BRANCHES, DisassembledLine, Disassembler, disassemble, find_disassembler
 from parity.compilers.elf import FUNCTION, OBJECT, Symbol, metadata, symbols
-from parity.compilers.jumps import REACH, jump
+from parity.compilers.jumps import REACH, CodeAddress, code_address
 from parity.compilers.targets import Target, target
 from parity.errors import ParityError, UsageError
 from parity.platform.files import read_rows
@@ -25,6 +25,14 @@ _AMDGPU = 224  # EM_AMDGPU
 _TARGET = re.compile(r".*--(\w+)")
 # Instructions that add the halves of a distance to the instruction counter: s_add_co_* since generation 12.
 _LOW, _HIGH = ("s_add_u32", "s_add_co_u32"), ("s_addc_u32", "s_add_co_ci_u32")
+_SHIFTS = ("&4294967295", ">>32")
+_ADDITIONS = {
+    "s_sub_u32": "s_add_u32",
+    "s_subb_u32": "s_addc_u32",
+    "s_sub_co_u32": "s_add_co_u32",
+    "s_sub_co_ci_u32": "s_add_co_ci_u32",
+}
+"""Replacements of the subtractions that compute the address of earlier code."""
 _DATA = (".rodata", ".data", ".bss", ".got")
 _ABSOLUTE, _RELATIVE = 3, 13  # R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64
 # Tensile clears accumulators by reading LDS far beyond its end, which gives 0 on a GPU.
@@ -192,8 +200,12 @@ def _addresses(lines: list[DisassembledLine]) -> dict[int, tuple[str, int]]:
 def _code(body: list[DisassembledLine], names: Mapping[int, str]) -> Iterator[str]:
     addresses = _addresses(body)
     branches = {line.address: _branched(line) for line in body if line.text.startswith(BRANCHES)}
-    jumps = {at: to for at, to in _jumps(body) if body[0].address <= to <= body[-1].address}
-    labels = {*branches.values(), *jumps.values()}
+    inside = {line.address for line in body}
+    computed = [each for each in _code_addresses(body) if each.to in inside]
+    jumps = {each.branch: each.to for each in computed if each.branch is not None}
+    kept = [each for each in computed if each.branch is None and each.to not in names]
+    halves = {at: (each.to, shift) for each in kept for at, shift in zip(each.halves, _SHIFTS, strict=True)}
+    labels = {*branches.values(), *jumps.values(), *(each.to for each in kept)}
     place, outside = "", ""
     for line in body:
         if line.address in labels:
@@ -206,6 +218,10 @@ def _code(body: list[DisassembledLine], names: Mapping[int, str]) -> Iterator[st
             operands = f".Lbb_{branches[line.address]:x}"
         elif line.address in jumps:
             mnemonic, operands = "s_branch", f".Lbb_{jumps[line.address]:x}"
+        elif line.address in halves:  # as clang writes the address of a label
+            to, shift = halves[line.address]
+            mnemonic = _ADDITIONS.get(mnemonic, mnemonic)
+            operands = f"{operands.rpartition(',')[0]}, (.Lbb_{to:x}-.Lpost_getpc0){shift}"
         elif line.address in addresses and (to := addresses[line.address][1]) not in labels:
             half = addresses[line.address][0]
             # Relative to the end of s_getpc, the literal of the low half begins at 4 bytes, of the high half at 12.
@@ -218,12 +234,12 @@ def _code(body: list[DisassembledLine], names: Mapping[int, str]) -> Iterator[st
         yield f"\t{mnemonic} {operands}".rstrip()
 
 
-def _jumps(body: list[DisassembledLine]) -> Iterator[tuple[int, int]]:
-    """Yield the addresses of long branches and of their targets."""
+def _code_addresses(body: list[DisassembledLine]) -> Iterator[CodeAddress]:
+    """Yield the addresses of instructions that the code computes."""
     for i, line in enumerate(body):
         if line.text.startswith("s_getpc_b64 s["):
             near = [(each.address, len(each.code), each.text) for each in body[i : i + REACH]]
-            if found := jump(near):
+            if found := code_address(near):
                 yield found
 
 

@@ -188,6 +188,49 @@ def test_long_branch_becomes_a_branch(compiled, tools, tmp_path):
     assert not any("s_setpc_b64" in line for line in body)
 
 
+FORWARD = """
+\ts_getpc_b64 s[20:21]
+.Lafter:
+\ts_add_i32 s22, .Lroutine-.Lafter-4, 4
+\ts_add_u32 s20, s20, s22
+\ts_addc_u32 s21, s21, 0
+\ts_branch .Lstart
+{routine}
+.Lstart:
+"""
+BACKWARD = """
+\ts_branch .Lstart
+{routine}
+.Lstart:
+\ts_getpc_b64 s[20:21]
+.Lafter:
+\ts_add_i32 s22, .Lroutine-.Lafter-4, 4
+\ts_abs_i32 s22, s22
+\ts_sub_u32 s20, s20, s22
+\ts_subb_u32 s21, s21, 0
+"""
+
+
+@pytest.mark.parametrize("code", [FORWARD, BACKWARD], ids=["forward", "backward"])
+def test_kernel_calls_routine_in_its_own_code(code, compiled, tools, tmp_path, cache):
+    binary = tmp_path / "module.hsaco"
+    listing = tmp_path / "module.s"
+    before, _, other = compiled["gfx90a"].listing.partition("\nother:")
+    add = re.search(r"\tv_add_f32_e32 (v\d+), 1.0, \1", other)
+    routine = f".Lroutine:\n{add[0]}\n{add[0]}\n\ts_setpc_b64 s[30:31]"
+    call = "\ts_swappc_b64 s[30:31], s[20:21]"
+    calls = other.replace(add[0], f"{call}\n{call}")
+    listing.write_text(f"{before}\nother:{code.format(routine=routine)}{calls}")
+    Clang(target("gfx90a"), wheels()).assemble(listing, binary)
+    called = parse(disassembled_listing(binary), "module")
+    device = AmdgpuDevice(cache=cache)
+    x = device.allocate(256, "x")
+    device.write(x, np.arange(64, dtype=np.float32))
+    args = pack(called.kernels["other"], [x])
+    device.launch(called, "other", grid=(1, 1, 1), block=(64, 1, 1), args=args)
+    assert device.read(x).view(np.float32).tolist() == [*range(4, 68)]
+
+
 def test_reads_far_beyond_lds_clear_registers(compiled, tools, tmp_path):
     binary = tmp_path / "module.hsaco"
     listing = tmp_path / "module.s"

@@ -48,10 +48,16 @@ def _getpc(w: Writer, item: Instruction) -> None:
 
 
 def _call(w: Writer, item: Instruction) -> None:
-    """Compare the target with the addresses of all functions. The return address is the index of the call."""
-    w.put("{", f"const u64 callee = {read_scalar(w, item.operands[1], 'u64')};")
+    """Call a function, or code in this kernel. The return address is the index of the call."""
+    w.put("{", f"const u64 to = {read_scalar(w, item.operands[1], 'u64')};")
     w.put(*write_scalar(w, item.operands[0], "u64", w.constant(w.at)))
-    w.put(*(f"if (callee == {w.symbol(name)}) {w.jump(w.label(name))};" for name in w.functions))
+    _put_jumps(w)
+
+
+def _put_jumps(w: Writer) -> None:
+    """Write jumps to each place whose address the variable ``to`` may be, and end its block."""
+    w.put(*(f"if (to == {w.constant(w.position[name])}) {w.jump(w.label(name))};" for name in w.jumps))
+    w.put(*(f"if (to == {w.symbol(name)}) {w.jump(w.label(name))};" for name in w.functions))
     w.put(f"return bad_call(c, {w.here}); }}")
 
 
@@ -59,9 +65,7 @@ def _jump(w: Writer, item: Instruction) -> None:
     """Return from a call, branch to a distant label, or call a function without returning here."""
     w.put(_budget(w), "{", f"const u64 to = {read_scalar(w, item.operands[0], 'u64')};")
     w.put(*(f"if (to == {w.constant(at)}) {w.jump(w.return_label(at))};" for at in w.returns))
-    w.put(*(f"if (to == {w.constant(w.position[name])}) {w.jump(w.label(name))};" for name in w.jumps))
-    w.put(*(f"if (to == {w.symbol(name)}) {w.jump(w.label(name))};" for name in w.functions))
-    w.put(f"return bad_call(c, {w.here}); }}")
+    _put_jumps(w)
 
 
 def _setreg(w: Writer, item: Instruction) -> None:

@@ -227,8 +227,7 @@ def _following(w: Writer, i: int) -> Sequence[int]:
         if item.mnemonic in BRANCHES:
             to = w.position[item.operands[0]]
             return (to,) if item.mnemonic == "s_branch" else (i + 1, to)
-        if item.mnemonic == "s_swappc_b64":
-            return [w.position[name] for name in w.functions]
-        if item.mnemonic == "s_setpc_b64":
-            return [*(at + 1 for at in w.returns), *(w.position[name] for name in (*w.jumps, *w.functions))]
+        if item.mnemonic in ("s_swappc_b64", "s_setpc_b64"):
+            returns = w.returns if item.mnemonic == "s_setpc_b64" else ()
+            return [*(at + 1 for at in returns), *(w.position[name] for name in (*w.jumps, *w.functions))]
     return (i + 1,) if i + 1 < len(w.items) else ()
