@@ -71,7 +71,8 @@ def make(root: Path) -> None:
 def install(root: Path, packages: Sequence[str]) -> None:
     """Install packages of Debian in the root, unless all of them are installed."""
     names = " ".join(packages)
-    inside(root, f"dpkg -s {names} >/dev/null 2>&1 || {{ apt-get update && apt-get install -y -t experimental {names}; }}")
+    installed = f"dpkg -s {names} >/dev/null 2>&1"
+    inside(root, f"{installed} || {{ apt-get update && apt-get install -y -t experimental {names}; }}")
 
 
 def inside(root: Path, command: str) -> None:
@@ -113,7 +114,7 @@ def main() -> int:
     )
     parser.add_argument("--here", dest="root", action="store_const", const=HERE, help="use this system as the root")
     parser.add_argument("--check", choices=tuple(CHECKS), help="run only these checks (default: all)")
-    parser.add_argument("--install", type=str.split, default=(), metavar="PACKAGES", help="first install these packages")
+    parser.add_argument("--install", type=str.split, default=(), metavar="PACKAGES", help="install these first")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="command to run in the root (default: the checks)")
     arguments = parser.parse_args()
     if os.geteuid():

@@ -25,6 +25,23 @@ TYPES = {
 STORAGE_ONLY = ("u32", "f8_e4m3")
 """What PyTorch stores and converts, but hardly computes with."""
 
+
+def transposed(name: str) -> Callable[..., Any]:
+    """Return a transposed convolution."""
+
+    def compute(src: Any, weight: Any, stride: int, padding: int, out_padding: int, dilation: int) -> Any:
+        if out_padding >= max(stride, dilation):
+            raise Unsupported(f"PyTorch has no output padding of {out_padding} with {stride=} and {dilation=}")
+        return getattr(functional, name)(src, weight, None, stride, padding, out_padding, 1, dilation)
+
+    return compute
+
+
+def pooled(name: str) -> Callable[..., Any]:
+    """Return a pooling of axes 2 and 3."""
+    return lambda src, w_k, h_k, w_stride, h_stride: getattr(functional, name)(src, (w_k, h_k), (w_stride, h_stride))
+
+
 # Called with the tensors, then the parameters. Ops that are not listed are unsupported.
 OPS: dict[str, Callable[..., Any]] = {
     "affine.affine": lambda x, mul, add: x * mul + add,
@@ -41,7 +58,15 @@ OPS: dict[str, Callable[..., Any]] = {
     "binary.gt": lambda x, y: x > y,
     "binary.ge": lambda x, y: x >= y,
     "cast.convert": lambda x: x,
+    "conv.conv1d": lambda src, weight, *steps: functional.conv1d(src, weight, None, *steps),
+    "conv.conv2d": lambda src, weight, *steps: functional.conv2d(src, weight, None, *steps),
+    "conv.conv_transpose1d": transposed("conv_transpose1d"),
+    "conv.conv_transpose2d": transposed("conv_transpose2d"),
+    "conv.avg_pool2d": pooled("avg_pool2d"),
+    "conv.max_pool2d": pooled("max_pool2d"),
     "gemm.matmul": lambda a, b: a @ b,
+    "gemm.batched": lambda a, b: a @ b,
+    "gemm.strided_batched": lambda a, b: a @ b,
     "reduce.softmax": lambda x: functional.softmax(x, dim=-1),
     "sort.argsort_asc": lambda x: x.argsort(dim=-1),
     "sort.argsort_desc": lambda x: x.argsort(dim=-1, descending=True),
@@ -82,6 +107,10 @@ class Torch:
 
     def __init__(self, device: str = "cpu") -> None:
         self.device = device
+        if torch is not None:  # otherwise convolutions of f32 use TF32, and products of half types round their sums
+            torch.backends.cudnn.allow_tf32 = False
+            torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+            torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
 
     @property
     def vendor(self) -> str:

@@ -1,5 +1,6 @@
 """The checks in a root with ROCm: every command runs, and the exit status shows a failure of any of them."""
 
+import shutil
 import sys
 
 import pytest
@@ -39,3 +40,10 @@ def test_make_installs_everything_that_tests_import(monkeypatch, tmp_path):
     (tmp_path / "etc/apt/apt.conf.d").mkdir(parents=True)
     rocm_root.make(tmp_path)
     assert "--group test" in commands[-1] and (tmp_path / rocm_root.READY).exists()
+
+
+@pytest.mark.skipif(not shutil.which("dpkg"), reason="needs dpkg")
+def test_installed_packages_are_not_installed_again(checks, capfd, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--install", "dpkg coreutils", "echo", "after"])
+    assert rocm_root.main() == 0
+    assert capfd.readouterr().out == "$ echo after\nafter\n"

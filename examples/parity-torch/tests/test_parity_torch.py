@@ -60,8 +60,8 @@ def test_a_planted_fault_is_found(parity_check, monkeypatch):
 
 
 def test_what_it_does_not_have_is_unsupported():
-    with pytest.raises(Unsupported, match=r"PyTorch has no conv\.conv1d"):
-        Torch().compute("cpu", asked("conv.conv1d", np.zeros(3, np.float32)))
+    with pytest.raises(Unsupported, match=r"PyTorch has no conv\.col2im1d"):
+        Torch().compute("cpu", asked("conv.col2im1d", np.zeros(3, np.float32)))
 
 
 def test_what_is_not_there_is_explained():
