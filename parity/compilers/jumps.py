@@ -28,7 +28,7 @@ class CodeAddress:
     Attributes:
         halves: the addresses of the instructions that add the low and the high half to the instruction counter.
         to: the computed address.
-        branch: the address of the ``s_setpc_b64`` that goes there at once; ``None`` if the code only keeps the address.
+        branch: the address of the ``s_setpc_b64`` that uses it at once; ``None`` if the code only keeps the address.
     """
 
     halves: tuple[int, int]
