@@ -166,6 +166,11 @@ def _program(call: Call, case: str, outputs: list[dict[str, Any]], *, judged: bo
             {"name": name, "symbols": mangled(name), "size": content.nbytes}
             for name, content in call.launch.constants.items()
         ],
+        "links": [
+            {"name": name, "at": at, "value": _value(pointer, _sizes(call))}
+            for name, buffer in call.buffers.items()
+            for at, pointer in buffer.pointers
+        ],
         "results": outputs,
         "judged": judged,
         "most": max(1, *(len(each[what]) for each in outputs for what in ("also", "divergences"))),
@@ -293,13 +298,18 @@ def render_template(name: str, **content: object) -> bytes:
 
 def _launches(entry: Entry, call: Call, launch: Launch) -> Iterator[tuple[str, Launch, list[str]]]:
     """Yield the text of each launch, the launch, and its arguments as C declarations."""
-    sizes = {name: buffer.dtype.itemsize for name, buffer in call.buffers.items()}
+    sizes = _sizes(call)
     for step, each in zip(entry.op.steps, launch.sequence, strict=True):
         # Triton adds pointers to scratch memory, which are null.
         names = [*(word.name for word in step.arguments), *("scratch" for _ in each.args[len(step.arguments) :])]
         arguments = enumerate(zip(names, each.args, strict=True), 1)
         declared = [f"{_declaration(a, f'argument_{n}', sizes)} /* {name}: {a} */" for n, (name, a) in arguments]
         yield str(replace(each, then=())), each, declared
+
+
+def _sizes(call: Call) -> dict[str, int]:
+    """Return the bytes of an element of each buffer."""
+    return {name: buffer.dtype.itemsize for name, buffer in call.buffers.items()}
 
 
 def _declaration(arg: Pointer | Scalar | Struct, name: str, sizes: Mapping[str, int]) -> str:

@@ -20,12 +20,15 @@ from parity.emulator.faults import (
 from parity.emulator.memory import Allocation
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
+from parity.inference.ptx_dataflow import BEHIND
 from parity.inference.spec import CONSTANT, IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
 
 _GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
 """Sizes of allocations to try, in bytes, and the gap to the next allocation."""
+_STRUCTURE = 1 << 12
+"""Bytes of a structure in memory."""
 _MOST_TRACED = 15 << 20
 """Bytes that the emulator traces at most."""
 BUDGET = 3_000_000
@@ -116,6 +119,7 @@ class ProbeLaunches:
         self.fault, self.race, self.cost, self.before = "", "", 0, True
         self.too_long, self.raced = set[object](), set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
+        self._behind = sorted({each.key[0] for each in args if each.key[1] >= BEHIND})
         self._contents = dict[str, object]()
         self._observed: dict[object, Observation | None] = {}
 
@@ -196,6 +200,7 @@ class ProbeLaunches:
         """Write the content of the tensors. Return the kernel's argument bytes and a description of the content."""
         kernel = self._code.kernels[self._kernel]
         segment, contents = bytearray(kernel.explicit_bytes), dict[str, object]()
+        behind = {place: bytearray(_STRUCTURE) for place in self._behind}
         # Small integers may be values or switches, so each one is different.
         others = (each for each in self._args if not each.is_pointer and not each.is_whole)
         values = {each.name: 0.5 if each.dtype.is_float else i for i, each in enumerate(others, 1)}
@@ -205,8 +210,13 @@ class ProbeLaunches:
                 raw = places[each.name].address.to_bytes(8, "little")
             else:
                 raw = each.dtype.convert(config.numbers[each.name] if each.is_whole else values[each.name]).tobytes()
-            at = kernel.args[each.key[0]].offset + each.key[1]
-            segment[at : at + len(raw)] = raw
+            place, at = each.key
+            target, start = (behind[place], -BEHIND) if at >= BEHIND else (segment, kernel.args[place].offset)
+            target[start + at : start + at + len(raw)] = raw
+        for place, content in behind.items():
+            self._device.write(places[f"structure {place}"], np.frombuffer(content, np.uint8))
+            address, at = places[f"structure {place}"].address, kernel.args[place].offset
+            segment[at : at + 8] = address.to_bytes(8, "little")
         return bytes(segment), contents
 
     def _accessed(self, one: KernelArgument, place: Allocation) -> Accessed:
@@ -225,6 +235,7 @@ class ProbeLaunches:
                 if each.is_pointer:
                     places[each.name] = self._device.allocate(size, each.name)
                     gaps.append(self._device.allocate(_GAPS[size], "gap"))
+            places |= {f"structure {i}": self._device.allocate(_STRUCTURE, "structure") for i in self._behind}
             for gap in gaps:
                 self._device.free(gap)
             self._size, self._places = size, places

@@ -24,15 +24,21 @@ from parity.emulator.ptx.parse import FunctionText, file_names, function_texts, 
 _Access = Literal["ld", "st", "atom"]
 
 Key = tuple[int, int]
-"""An argument: its position, and a byte offset that is 0 except for fields of structures."""
+"""An argument: its position, and a byte offset that is 0 except for fields of structures.
+
+An offset of ``BEHIND`` or more is the offset in a structure in memory that the argument points to.
+"""
+BEHIND = 1 << 20
+"""Added to the offsets of fields behind a pointer. All arguments together have 4 KiB."""
 
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.(?P<type>[a-z]+\d+)(?P<pointer> \.ptr)?[^,\n]*")
 _REGISTER = re.compile(r"%[a-z]+\d+|%(?:tid|ntid|ctaid|nctaid)\.[xyz]")
 _PARAM = re.compile(r"\[(?P<kernel>[\w$]+)_param_(?P<place>\d+)(?:\+(?P<byte>\d+))?\]")
 _NAMED_PARAM = re.compile(r"[\w$]+_param_(\d+)")
-_BASED = re.compile(r"\[(?P<base>%[a-z]+\d+)(?:\+(?P<byte>\d+))?\]")
+_BASED = re.compile(r"\[(?P<base>%[a-z]+\d+)(?:\+(?P<byte>-?\d+))?\]")
 _THREADS = re.compile(r"\.(?:reqntid|maxntid) (\d+)(?:, (\d+))?(?:, (\d+))?")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_INTEGER = re.compile(r"-?\d+")
 _REAL = re.compile(r"0[fd]([0-9A-Fa-f]{16}|[0-9A-Fa-f]{8})$")
 _CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp)\b")
 _PRIVATE = re.compile(r"^\s*\.local\b", re.MULTILINE)
@@ -184,14 +190,38 @@ class _DataFlow:
         self._fetched: set[str] = set()
         self._symbols: dict[str, set[str]] = {}
         self._constants: list[tuple[str, str]] = []
+        self._members: set[Key] = set()
+        self._shifts: dict[str, tuple[str, int]] = {}
+        self._loads: list[tuple[str, str, str]] = []
         for item in parse_function(text, {}).items:
             if isinstance(item, Instruction):
                 self._read(item.mnemonic.split("."), item.operands)
         # A register with different values before and in a loop is not a copy of either.
         self._same = {register: made for register, made in self._same.items() if self._defined[register] == 1}
+        self._find_members()
+
+    def _find_members(self) -> None:
+        """Treat the fields of a structure behind an argument as arguments, if one of them is a pointer."""
+        fields: dict[str, tuple[Key, str]] = {}
+        for kind, target, address in self._loads:
+            if not (match := _BASED.search(address)):
+                continue
+            base, size = match["base"], int(re.sub(r"\D", "", kind) or 64) // 8
+            base, shift = self._shifts.get(base, (base, 0)) if self._defined[base] == 1 else (base, 0)
+            at = BEHIND + int(match["byte"] or 0) + shift
+            for place in {place for place, offset in self._values(base) if not offset}:
+                for i, register in enumerate(_REGISTER.findall(target)):
+                    fields[register] = (place, at + i * size), kind
+        addresses = {each for *_, address, _ in self._accesses for each in self._closure(address, self._moved)}
+        self._members = {key for register, (key, kind) in fields.items() if register in addresses and "64" in kind}
+        for register, (key, kind) in fields.items():
+            if any(key[0] == place for place, _ in self._members):
+                self._loaded.setdefault(register, set()).add(key)
+                self._parts[key] = kind
+                self._fetched.discard(register)
 
     def flow(self) -> Flow:
-        declared = {(place, 0) for place, each in enumerate(self._parameters) if each["pointer"]}
+        declared = {(place, 0) for place, each in enumerate(self._parameters) if each["pointer"]} | self._members
         # Only a value that is converted to a global address is a pointer, not every 8-byte number in an address.
         known = declared | {key for register in self._pointers for key in self._keys(register)}
         uses: dict[Key, Use] = {}
@@ -272,6 +302,7 @@ class _DataFlow:
             self._constants.append((kind, operands[1]))
         elif name in ("ld", "ldu") and not {"shared", "local"} & set(op):
             self._access("ld", kind, operands[1], op)
+            self._loads.append((kind, operands[0], operands[1]))
             self._fetched |= set(_REGISTER.findall(operands[0]))
         elif name == "st":
             (self._passed if "param" in op else self._stored).update(_REGISTER.findall(operands[-1]))
@@ -320,6 +351,8 @@ class _DataFlow:
                     self._scaled.setdefault(register, set()).update(factors)
             if name == "add":
                 self._stepped += [(register, source) for source in sources]
+                if len(sources) == 1 and _INTEGER.fullmatch(operands[2]):
+                    self._shifts[register] = sources[0], int(operands[2])
 
     def _access(self, what: _Access, kind: str, operand: str, op: list[str]) -> None:
         count = next((int(part[1:]) for part in op if part in ("v2", "v4", "v8")), 1)

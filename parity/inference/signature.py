@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import safe_name
-from parity.inference.ptx_dataflow import Flow
+from parity.inference.ptx_dataflow import BEHIND, Flow
 from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures
 from parity.model.code_object import Argument, Kernel, spelled
@@ -57,6 +57,8 @@ _LOADED: Mapping[str, tuple[str, int]] = {
 """The C type and the size of what an instruction loads, by its PTX type."""
 _SCALAR_SIZES = (1, 2, 4, 8)
 """The sizes of arguments that are numbers unless the sources say otherwise."""
+_POINTER = 8
+"""Bytes of a pointer."""
 _VARIABLES = ("T", "S", "R")
 
 
@@ -90,7 +92,8 @@ class Signature:
     """A kernel whose name has type variables instead of ``types``.
 
     ``shares`` is True if threads of a block share memory. ``structs`` maps structures to their size in bytes; their
-    fields are among ``args``. ``launches`` are those in host code. ``triton`` is the declaration of a Triton function.
+    fields are among ``args``, also if the kernel gets a pointer to the structure. ``launches`` are those in host code.
+    ``triton`` is the declaration of a Triton function.
     """
 
     pattern: str
@@ -131,13 +134,18 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
     for i, argument in enumerate(kernel.args):
         c_type = declared[i] if len(declared) == len(kernel.args) else ""
         name, is_pointer = _name(argument, i), argument.kind != "by_value"
-        fields = structures.fields(c_type, argument.size) if structures and not is_pointer else ()
-        if not fields and flow and not is_pointer and argument.size not in _SCALAR_SIZES:
-            fields = _loaded_fields(name, i, argument.size, flow)
-        if len(fields) > 1 or (fields and argument.size not in _SCALAR_SIZES):
-            structs[name] = argument.size
+        size, begin = argument.size, 0
+        if flow and any(place == i and offset >= BEHIND for place, offset in flow.uses):
+            is_pointer, begin = False, BEHIND
+            size, fields = _fields_behind(name, i, _bare(c_type), flow, structures)
+        else:
+            fields = structures.fields(c_type, size) if structures and not is_pointer else ()
+            if not fields and flow and not is_pointer and size not in _SCALAR_SIZES:
+                fields = _loaded_fields(name, i, size, flow)
+        if len(fields) > 1 or (fields and size not in _SCALAR_SIZES) or begin:
+            structs[name] = size
         inside = name if name in structs else ""
-        for each in fields if inside else (Field(name, c_type, 0, argument.size),):
+        for each in fields if inside else (Field(name, c_type, 0, size),):
             is_written = None if not c_type or inside else "const" not in c_type
             dtype, lanes = _dtype(each.c_type)
             if not dtype and structures and "*" in each.c_type:  # a structure with a single type is a tensor of it
@@ -149,7 +157,7 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
             is_empty &= not (structures and structures.fields(bare, 1))
             parameter = Parameter(
                 each.name, "u8" if is_empty else dtype, each.size, is_pointer or "*" in each.c_type, is_written, None,
-                lanes, lanes > 1, bare == "bool", is_empty, bool(dtype), (i, each.offset), inside,
+                lanes, lanes > 1, bare == "bool", is_empty, bool(dtype), (i, begin + each.offset), inside,
             )  # fmt: skip
             args.append(_seen(parameter, flow, len(kernel.args), each.c_type))
     twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}
@@ -162,12 +170,24 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
     return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares, structs)
 
 
-def _loaded_fields(name: str, place: int, size: int, flow: Flow) -> tuple[Field, ...]:
+def _fields_behind(
+    name: str, place: int, c_type: str, flow: Flow, structures: Structures | None
+) -> tuple[int, tuple[Field, ...]]:
+    """Return the size and the fields of a structure in memory: as the sources show it, or what the kernel loads."""
+    if structures and (known := structures.whole(c_type)):
+        return known
+    end = max(offset for at, offset in flow.loaded if at == place) - BEHIND + _POINTER
+    size = end + -end % _POINTER
+    return size, _loaded_fields(name, place, size, flow, BEHIND)
+
+
+def _loaded_fields(name: str, place: int, size: int, flow: Flow, begin: int = 0) -> tuple[Field, ...]:
     """Return the parts of a structure that a kernel loads as fields, for a structure that the sources do not show."""
     fields, end = list[Field](), 0
-    for (_, at), kind in sorted((key, kind) for key, kind in flow.loaded.items() if key[0] == place):
+    parts = [(at - begin, kind) for (of, at), kind in flow.loaded.items() if of == place and at >= begin]
+    for at, kind in sorted(parts):
         c_type, width = _LOADED.get(kind, ("", 0))
-        if (place, at) in flow.uses:
+        if (place, begin + at) in flow.uses:
             c_type, width = "void*", 8
         if c_type and end <= at <= size - width and not at % width:
             fields.append(Field(f"{name}_{at}", c_type, at, width))

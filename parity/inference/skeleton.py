@@ -20,7 +20,7 @@ from parity.inference.argument_kinds import argument_kinds
 from parity.inference.call import DeclaredCall, guessed_call, inferred_call
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal, safe_name
-from parity.inference.ptx_dataflow import Flow
+from parity.inference.ptx_dataflow import BEHIND, Flow
 from parity.inference.signature import ELEMENTS, SUFFIXES, Parameter, Probe, Signature, read_signature, type_variables
 from parity.inference.spec import ALWAYS_FAULTS, CONSTANT, GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
 from parity.inference.structures import Structures
@@ -367,7 +367,10 @@ def _tables(one: Signature) -> tuple[dict[str, _Table], list[str]]:
 
 
 def _structured(one: Signature, words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the words of the kernel's arguments, and the words of each structure: its fields and the gaps."""
+    """Return the words of the kernel's arguments, and the words of each structure: its fields and the gaps.
+
+    The name of a structure in memory begins with an asterisk.
+    """
     outside, structs, ends = list[str](), dict[str, list[str]](), Counter[str]()
     for each, word in zip(one.args, words, strict=True):
         if not (name := each.inside):
@@ -376,13 +379,15 @@ def _structured(one: Signature, words: Sequence[str]) -> tuple[list[str], dict[s
         if name not in structs:
             outside.append(name)
         fields = structs.setdefault(name, [])
-        fields += _gap(len(fields), ends[name], each.size, each.key[1])
+        at = each.key[1] % BEHIND
+        fields += _gap(len(fields), ends[name], each.size, at)
         fields.append(word)
-        ends[name] = each.key[1] + each.size
+        ends[name] = at + each.size
     for name, fields in structs.items():
         widest = max(each.size for each in one.args if each.inside == name)
         fields += _gap(len(fields), ends[name], widest, one.structs[name])
-    return outside, {name: " ".join(fields) for name, fields in structs.items()}
+    behind = {each.inside for each in one.args if each.key[1] >= BEHIND}
+    return outside, {"*" * (name in behind) + name: " ".join(fields) for name, fields in structs.items()}
 
 
 def _gap(number: int, end: int, alignment: int, at: int) -> list[str]:

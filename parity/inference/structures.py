@@ -98,6 +98,11 @@ class Structures:
         found = self._layout(c_type, {}, 0)
         return found.fields if found and found.size == size and len(found.fields) <= _MOST else ()
 
+    def whole(self, c_type: str) -> tuple[int, tuple[Field, ...]] | None:
+        """Return the size and the fields of a type, or None if the text does not show them all."""
+        found = self._layout(c_type, {}, 0)
+        return (found.size, found.fields) if found and len(found.fields) <= _MOST else None
+
     def parameters(self, kernel: str) -> list[str]:
         """Return the types of a kernel's parameters, as a demangler spells them. Empty if there are several kernels."""
         found = {match[2] for match in _KERNEL.finditer(self._text) if match[1] == kernel}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
@@ -48,6 +48,8 @@ class Buffer:
         defined: marks the elements that the host wrote (None: all). Reading other elements is an error.
         writable: whether the kernel may change the buffer.
         sparse: number of elements of a buffer that is too large to hold. Its ``data`` repeats; an output has none.
+        pointers: byte offsets where the runner writes addresses of other buffers. ``data`` has zeros there, also after
+            the launch.
     """
 
     dtype: DType
@@ -55,6 +57,7 @@ class Buffer:
     defined: np.ndarray[Any, np.dtype[np.bool_]] | None = None
     writable: bool = False
     sparse: int = 0
+    pointers: tuple[tuple[int, Pointer], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Tiled:
     data: np.ndarray[Any, Any]
     count: int
     writable: bool = False
+    pointers: tuple[tuple[int, Pointer], ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -115,6 +119,21 @@ class Struct:
         return "{" + ", ".join(f"{name}={value}" for name, value in shown) + "}"
 
 
+def with_addresses(buffer: Buffer | Tiled, address: Callable[[Pointer], int]) -> np.ndarray[Any, Any]:
+    """Return the content of a buffer with the addresses of other buffers. ``address`` maps pointers to addresses."""
+    if not buffer.pointers:
+        return buffer.data
+    data = buffer.data.view(np.uint8).copy()
+    for at, pointer in buffer.pointers:
+        data[at : at + 8] = np.frombuffer(argument_bytes(pointer, address), np.uint8)
+    return data.view(buffer.data.dtype)
+
+
+def without_addresses(buffer: Buffer, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the content of a buffer after a launch with zeros in the place of addresses."""
+    return with_addresses(replace(buffer, data=data), lambda pointer: 0)
+
+
 def argument_bytes(arg: Pointer | Scalar | Struct, address: Callable[[Pointer], int] = lambda pointer: 0) -> bytes:
     """Return an argument as bytes of the kernel's argument segment. ``address`` maps pointers to addresses."""
     if isinstance(arg, Pointer):
@@ -122,12 +141,22 @@ def argument_bytes(arg: Pointer | Scalar | Struct, address: Callable[[Pointer], 
     if isinstance(arg, Scalar):
         return arg.bytes
     found, widest = b"", 1
-    for _, value in arg.fields:
-        parts = [argument_bytes(part, address) for part in (value if isinstance(value, tuple) else (value,))]
-        align = len(parts[0])
-        found += bytes(-len(found) % align) + b"".join(parts)
-        widest = max(widest, align)
+    for at, part in struct_parts(arg):
+        own = argument_bytes(part, address)
+        found += bytes(at - len(found)) + own
+        widest = max(widest, len(own))
     return found + bytes(-len(found) % widest)
+
+
+def struct_parts(struct: Struct) -> Iterator[tuple[int, Pointer | Scalar]]:
+    """Yield the byte offset of each pointer and number of a structure."""
+    end = 0
+    for _, value in struct.fields:
+        for part in value if isinstance(value, tuple) else (value,):
+            size = len(argument_bytes(part))
+            end += -end % size
+            yield end, part
+            end += size
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ class Declaration:
     """
     structs: Mapping[str, str] = field(default_factory=dict)
     """Structures that are passed by value. The fields have the form of ``args``; a tensor stands for a pointer:
-    ``"lr:f32 step:i32=t n:i32[4]=x.shape x"``.
+    ``"lr:f32 step:i32=t n:i32[4]=x.shape x"``. With the key ``"*name"``, ``name`` is a pointer to the structure.
     """
     symbols: Mapping[str, str | Callable[[CaseView], Any]] = field(default_factory=dict)
     """``__constant__`` and ``__device__`` variables that the host fills: the name of the input that they hold (which is
@@ -286,8 +286,8 @@ class Declaration:
 
     @functools.cached_property
     def struct_fields(self) -> Mapping[str, tuple[ArgumentSpec, ...]]:
-        """The parsed fields of each structure."""
-        return {name: tuple(map(parse_argument, words(text))) for name, text in self.structs.items()}
+        """The parsed fields of each structure, by name."""
+        return {name.removeprefix("*"): tuple(map(parse_argument, words(text))) for name, text in self.structs.items()}
 
     @functools.cached_property
     def argument_names(self) -> tuple[str, ...]:

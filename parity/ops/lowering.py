@@ -18,7 +18,18 @@ from parity.errors import UsageError
 from parity.model.case import Case, Tensor
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array, dtype, resolve_dtype
-from parity.model.launch import Buffer, Computation, Launch, Pointer, Scalar, Struct, Tiled, poisoned
+from parity.model.launch import (
+    Buffer,
+    Computation,
+    Launch,
+    Pointer,
+    Scalar,
+    Struct,
+    Tiled,
+    argument_bytes,
+    poisoned,
+    struct_parts,
+)
 from parity.model.layout import SPARSE, Layout, contiguous
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
@@ -132,7 +143,7 @@ def lower(op: Declaration, case: Case) -> Call:
     memory = _memory(op, case, view, sparse)
     launch = replace(_launches(op, case, view), constants=_constants(op, view, memory))
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
-    buffers |= _info(op, view) | _workspace(op, view)
+    buffers |= _info(op, view) | _workspace(op, view) | _structures(op, case, view)
     inputs = _logical_inputs(op, case, memory, buffers)
     scalars = {name: view.dtypes[name].convert(view.params[name])[()] for name in op.params if name not in op.tuned}
     computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, view.shape)
@@ -254,8 +265,10 @@ def lower_for_timing(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, 
     view = view_case(op, case)
     memory = _memory(op, case, view)
     tiles = {name: each.tiled(op.points) for name, each in memory.items()}
-    whole = {**_info(op, view), **_workspace(op, view)}
-    tiles |= {name: Tiled(each.dtype, each.data, len(each.data), each.writable) for name, each in whole.items()}
+    whole = {**_info(op, view), **_workspace(op, view), **_structures(op, case, view)}
+    tiles |= {
+        name: Tiled(each.dtype, each.data, len(each.data), each.writable, each.pointers) for name, each in whole.items()
+    }
     return replace(_launches(op, case, view), constants=_constants(op, view, memory)), tiles
 
 
@@ -331,6 +344,22 @@ def _workspace(op: Declaration, view: CaseView) -> dict[str, Buffer]:
     return found
 
 
+def _structures(op: Declaration, case: Case, view: CaseView) -> dict[str, Buffer]:
+    """The buffers of structures that kernels get a pointer to."""
+    found = {}
+    for name in (each.removeprefix("*") for each in op.structs if each.startswith("*")):
+        struct = _structure(op, name, case, view, view.launch_scope(view.grid))
+        pointers = tuple((at, part) for at, part in struct_parts(struct) if isinstance(part, Pointer))
+        found[name] = Buffer(dtype("u8"), np.frombuffer(argument_bytes(struct), np.uint8).copy(), pointers=pointers)
+    return found
+
+
+def _structure(op: Declaration, name: str, case: Case, view: CaseView, scope: Scope) -> Struct:
+    fields = op.struct_fields[name]
+    with op.origin.naming("structs"):
+        return Struct(tuple((each.name, _field(op, each, case, view, scope)) for each in fields))
+
+
 def _returning_pair(function: Callable[[CaseView], tuple[str, Any]]) -> Callable[[CaseView], tuple[str, Any]]:
     """Wrap a function so that a result other than a pair raises inside the call."""
 
@@ -376,9 +405,10 @@ def _launches(op: Declaration, case: Case, view: CaseView) -> Launch:
 def _argument(
     op: Declaration, spec: ArgumentSpec, case: Case, view: CaseView, scope: Scope
 ) -> Pointer | Scalar | Struct:
+    if f"*{spec.name}" in op.structs:
+        return Pointer(spec.name)
     if spec.name in op.structs:
-        fields = op.struct_fields[spec.name]
-        return Struct(tuple((each.name, _field(op, each, case, view, scope)) for each in fields))
+        return _structure(op, spec.name, case, view, scope)
     found = _field(op, spec, case, view, scope)
     if isinstance(found, tuple):
         raise UsageError(f"{spec.name} is an array; only a structure can contain one")

@@ -289,7 +289,7 @@ def _check_arguments(op: Declaration) -> None:
     values = {*op.parsed_shapes.free, *op.parsed_shapes.defined, *op.params, *COUNTS, *LAUNCH_COUNTS}
     pointers = {*op.kinds, *op.workspace}
     for field, lists, more in (
-        ("args", [step.arguments for step in op.steps], {"info", *op.structs, *op.scalars}),
+        ("args", [step.arguments for step in op.steps], {"info", *op.struct_fields, *op.scalars}),
         ("structs", list(op.struct_fields.values()), set[str]()),
     ):
         for spec in (spec for each in lists for spec in each):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,16 @@ from parity.emulator.stats import LaunchStats, merge_stats
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached, concatenate_coverage
-from parity.model.launch import Buffer, Launch, Pointer, Scalar, Struct, argument_bytes
+from parity.model.launch import (
+    Buffer,
+    Launch,
+    Pointer,
+    Scalar,
+    Struct,
+    argument_bytes,
+    with_addresses,
+    without_addresses,
+)
 from parity.runners.base import argument_mismatch
 
 ENDED_INSTRUCTIONS = 2_000_000_000
@@ -146,14 +155,27 @@ class LaunchExecutor:
             constant, data = protect_inputs and not buffer.writable, buffer.data
             if fill is not None and defined is not None:
                 data, defined = np.where(defined, data.view(np.uint8), np.uint8(fill)), None
-            self.device.write(self._allocations[name], data, defined=defined, constant=constant)
+            if not buffer.pointers:
+                self.device.write(self._allocations[name], data, defined=defined, constant=constant)
+        address = self._addresses(buffers)
+        for name, buffer in buffers.items():
+            if buffer.pointers:
+                constant = protect_inputs and not buffer.writable
+                self.device.write(self._allocations[name], with_addresses(buffer, address), constant=constant)
 
-    def _arguments(self, request: EmulatedLaunch, launch: Launch) -> bytes:
+    def _addresses(self, buffers: Mapping[str, Buffer]) -> Callable[[Pointer], int]:
+        """Return a function from pointers to addresses."""
+
         def address(pointer: Pointer) -> int:
             if pointer.buffer is None:
                 return 0
-            itemsize = request.buffers[pointer.buffer].dtype.itemsize
+            itemsize = buffers[pointer.buffer].dtype.itemsize
             return self._allocations[pointer.buffer].address + pointer.offset * itemsize
+
+        return address
+
+    def _arguments(self, request: EmulatedLaunch, launch: Launch) -> bytes:
+        address = self._addresses(request.buffers)
 
         def value(arg: Pointer | Scalar | Struct) -> int | bytes:
             return address(arg) if isinstance(arg, Pointer) else argument_bytes(arg, address)
@@ -172,7 +194,7 @@ class LaunchExecutor:
                 elif buffers[name].sparse:
                     self.places[name], found[name] = self.device.read_sparse(allocation, dtype)
                 else:
-                    found[name] = self.device.read(allocation).view(dtype)
+                    found[name] = without_addresses(buffers[name], self.device.read(allocation).view(dtype))
             return found
         finally:
             self.device.reset()

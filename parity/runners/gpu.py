@@ -13,7 +13,7 @@ import numpy as np
 
 from parity.errors import ParityError, UsageError
 from parity.model.code_object import CodeObject, MissingKernel, mangled
-from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes
+from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes, with_addresses
 from parity.runners.base import argument_mismatch
 from parity.runners.redzone import RED_BYTES, Arena, Bytes
 from parity.runners.timing import Stopwatch, TimedStream, Timings
@@ -146,6 +146,9 @@ class GpuDevice:
             if buffer.writable and buffer.data.size
         ]
         addresses = {name: (driver.address(memory[name]), buffer.dtype.itemsize) for name, buffer in buffers.items()}
+        for name, buffer in buffers.items():
+            if buffer.pointers:
+                driver.upload(memory[name], with_addresses(buffer, _address_function(addresses)).view(np.uint8))
         args = [driver.packed(_arguments(each, addresses)) for each in launch.sequence]
         self._fill_variables(code, launch)
 
@@ -211,11 +214,11 @@ class GpuDevice:
         functions = self._functions(code, launch)
         with driver.active():
             memory = driver.allocate(len(arena.image))
-            driver.upload(memory, arena.image)
             start = driver.address(memory)
             addresses = {
                 name: (start + offset, arena.buffers[name].dtype.itemsize) for name, (offset, _) in arena.ranges.items()
             }
+            driver.upload(memory, arena.linked(_address_function(addresses)))
             self._fill_variables(code, launch)
             for function, each in zip(functions, launch.sequence, strict=True):
                 driver.launch(function, each, driver.packed(_arguments(each, addresses)))
@@ -244,9 +247,12 @@ def worker_number() -> int:
 
 def _arguments(launch: Launch, addresses: Mapping[str, tuple[int, int]]) -> list[bytes]:
     """Return the bytes of each argument. ``addresses`` maps a buffer to its address and the size of its elements."""
+    return [argument_bytes(arg, _address_function(addresses)) for arg in launch.args]
 
+
+def _address_function(addresses: Mapping[str, tuple[int, int]]) -> Callable[[Pointer], int]:
     def address(pointer: Pointer) -> int:
         start, itemsize = addresses[pointer.buffer or ""]
         return start + pointer.offset * itemsize
 
-    return [argument_bytes(arg, address) for arg in launch.args]
+    return address

@@ -6,13 +6,13 @@ changed byte after the launch reveals the write.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from parity.model.launch import Buffer
+from parity.model.launch import Buffer, Pointer, with_addresses, without_addresses
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -53,10 +53,20 @@ class Arena:
             image[start : start + size] = np.ascontiguousarray(buffers[name].data).view(np.uint8)
         return Arena(buffers, ranges, image)
 
+    def linked(self, address: Callable[[Pointer], int]) -> Bytes:
+        """Return ``image`` with the addresses of buffers in other buffers."""
+        image = self.image.copy()
+        for name, (start, size) in self.ranges.items():
+            if self.buffers[name].pointers:
+                image[start : start + size] = with_addresses(self.buffers[name], address).view(np.uint8)
+        return image
+
     def contents(self, after: Bytes) -> dict[str, np.ndarray[Any, Any]]:
         """Extract the content of every buffer from the content of the block after the launch."""
         return {
-            name: after[start : start + size].copy().view(self.buffers[name].dtype.numpy)
+            name: without_addresses(
+                self.buffers[name], after[start : start + size].copy().view(self.buffers[name].dtype.numpy)
+            )
             for name, (start, size) in self.ranges.items()
         }
 
