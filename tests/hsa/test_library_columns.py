@@ -15,7 +15,7 @@ from parity.hsa.library import hip_runtime
 
 CASES = {
     "hipblas": "gemm.matmul[f32](a=5x7~small@0 b=7x3~small@0)",
-    "hipblaslt": "gemm.matmul[f32](a=16x48~small@0 b=48x32~small@0)",
+    "hipblaslt": "gemm.matmul[f32](a=5x7~small@0 b=7x3~small@0)",  # its kernel calls code in the kernel
     "rocblas": "gemm.strided_batched[f32](a=2x5x7~small@0 b=2x7x3~small@0)",
     "miopen": "reduce.softmax[f32](x=3x7~normal@0)",
     "hipcub": "scan.sum[f32](x=100~small@0)",
