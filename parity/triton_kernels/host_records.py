@@ -156,6 +156,8 @@ def _constant(value: Any) -> Any:
         return bool(value)
     if isinstance(value, int | np.integer):
         return int(value)
-    if value is None or isinstance(value, float | str):
+    if isinstance(value, float):
+        return float(value)  # not a guess, which the compiler would contradict
+    if value is None or isinstance(value, str):
         return value
     raise Unusable(repr(value))

@@ -104,6 +104,7 @@ MACHINES = {
         Machine("gfx1030", ("rdna3", "cdna"), share=6),
         Machine("gfx90a", ("cdna", "rdna3"), share=6),
         Machine("gfx942", ("cdna", "rdna3"), share=6, like="gfx90a"),
+        Machine("gfx950", ("cdna", "rdna3"), share=6, like="gfx942"),
         Machine("gfx1201", ("rdna4", "rdna3"), share=2, like="gfx1100"),
     )
 }

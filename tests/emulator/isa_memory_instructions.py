@@ -58,7 +58,9 @@ def _check(machine: Machine, entry: str, name: str) -> Check:
     target = "" if stores else "{dd}" if wide_result else "{d}"
     given = " offset0:0 offset1:" + str(int("stride64" not in entry)) if pair else ""
     operands = ", ".join(x for x in (target, "v14" if lds else "v3", *data, *(() if lds else ("s[6:7]",))) if x)
-    returns = {12: " th:TH_ATOMIC_RETURN"}.get(machine.generation, " sc0" if machine.target == "gfx942" else " glc")
+    returns = {12: " th:TH_ATOMIC_RETURN"}.get(
+        machine.generation, " sc0" if machine.target in ("gfx942", "gfx950") else " glc"
+    )
     flags = "" if lds or loads or stores else returns
     place = given if lds else " offset:{at}"
     initial = "v[10:11]" if stores else "v[4:5]"

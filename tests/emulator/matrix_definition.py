@@ -69,7 +69,7 @@ def place_of_input(row: MatrixInstruction, which: str, i: int, k: int, block: in
     """Return the register, first bit and lane of A[i][k] or B[k][i]; for a sparse A, of the k-th stored number."""
     bits, size = TYPE_BITS[getattr(row, which)], row.m if which == "a" else row.n
     compressed = row.sparse and which == "a"
-    if row.target in ("gfx90a", "gfx942"):
+    if row.target in ("gfx90a", "gfx942", "gfx950"):
         depth = row.k // 2 if compressed else row.k
         neighbours = depth // (64 // (size * row.blocks))
         element = k % neighbours
@@ -103,7 +103,7 @@ def place_of_index(row: MatrixInstruction, modifiers: Modifiers, i: int, k: int)
     """Return the first bit and the lane of the index of the k-th stored number of a row."""
     _, _, lane = place_of_input(row, "a", i, k, 0)
     four, second = k // 2 * 4, k % 2
-    if row.target == "gfx942":
+    if row.target in ("gfx942", "gfx950"):
         neighbours = row.k // 2 // (64 // row.m)
         sets = 0 if modifiers.cbsz else modifiers.abid * 2 * neighbours
         return sets + 2 * (k % neighbours), lane

@@ -34,6 +34,18 @@ NOT_COVERED = {
     ),
     **dict.fromkeys(INDEXED, "kernels of test_workgroups.py use it on arrays in registers"),
     "v_dot2_bf16_bf16": "its text does not state the rounding; test_modes.py uses it",
+    **dict.fromkeys(
+        (
+            "v_permlane16_swap_b32",
+            "v_permlane32_swap_b32",
+            "v_bitop3_b16",
+            "v_bitop3_b32",
+            "v_cvt_pk_f16_f32",
+            "v_cvt_pk_bf16_f32",
+            *(f"v_cvt_scalef32_pk_{f8}_{kind}" for f8 in ("fp8", "bf8") for kind in ("f32", "f16", "bf16")),
+        ),
+        "test_cdna4.py uses it",
+    ),
     "v_permlane64_b32": "does nothing on wavefronts of 32, and the targets of 64 lack it",
 }
 

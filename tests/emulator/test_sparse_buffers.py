@@ -9,7 +9,6 @@ from parity.compilers.targets import TARGETS, target
 from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.faults import MemoryFault, UnsupportedFeature
-from parity.errors import ParityError
 
 FORMAT, RAW = 0x14000, 3
 LANES = 32
@@ -123,9 +122,3 @@ def test_access_in_range_but_outside_of_memory_is_fault(run, kernel):
 def test_swizzled_buffer_is_refused_by_name(run):
     with pytest.raises(UnsupportedFeature, match=r"uses swizzled buffers at buffers\.cu:\d+"):
         run("load_swizzled", X, np.zeros(LANES, np.uint32), records=32, stride=16)
-
-
-@pytest.mark.parametrize("target", ["gfx1030", "gfx90a"])
-def test_load_into_lds_is_refused_by_name(translated, target):
-    with pytest.raises(ParityError, match="uses buffer loads into LDS at"):
-        translated("loads_into_lds")[target]

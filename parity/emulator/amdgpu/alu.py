@@ -27,7 +27,7 @@ from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
 _NAMES = "abc"
-_LISTS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
+_LISTS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi", "bitop3")
 _EXEC = {32: "exec_lo", 64: "exec"}
 
 
@@ -103,6 +103,8 @@ def _vector_statements(w: Writer, item: Instruction, known: Semantics, into: str
         yield f"const Mask live = {route.live(w)};"
     if any("signs" in e for e in known.expressions):  # neg_lo marks the signed factors of an integer product
         yield f"constexpr u32 signs = {sum(bit << i for i, bit in enumerate(lists.pop('neg_lo', [])))};"
+    if any("TABLE" in e for e in known.expressions):
+        yield f"constexpr u32 TABLE = {list_element(lists, 'bitop3', 0, 0)};"
     if any("FNUZ" in e for e in known.expressions):
         yield f"constexpr bool FNUZ = {int(w.target.fnuz)}, SATURATES = {int(w.saturates)};"
     for name in () if "mix" in known.sources else ("op_sel_hi", "neg_lo", "neg_hi"):

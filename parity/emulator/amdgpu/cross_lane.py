@@ -43,6 +43,15 @@ def _swap(w: Writer, item: Instruction) -> None:
     w.put(*write_vector(w, item.operands[1], "u32", "x"), "}")
 
 
+def _swap_rows(w: Writer, item: Instruction) -> None:
+    """Exchange the odd rows of the first register with the even rows of the second one."""
+    reject_modifiers(item)
+    lanes = int(item.mnemonic.removeprefix("v_permlane").partition("_")[0])
+    a, b = (registers(w, operand)[0] for operand in item.operands)
+    w.put(f"{{ V<u32> x = {a}, y = {b}; swap_rows({lanes}, &x, &y);", *write_vector(w, item.operands[0], "u32", "x"))
+    w.put(*write_vector(w, item.operands[1], "u32", "y"), "}")
+
+
 def _permlane(w: Writer, item: Instruction) -> None:
     """Read any lane of a row of 16, selected by a nibble for each lane; op_sel is (fetch inactive, bound control)."""
     lists, clamp, omod = parse_modifiers(item, ("op_sel",))
@@ -114,6 +123,8 @@ CROSS_LANE: dict[str, Callable[[Writer, Instruction], None]] = {
     "v_permlane16_b32": _permlane,
     "v_permlanex16_b32": _permlane,
     "v_permlane64_b32": _permlane64,
+    "v_permlane16_swap_b32": _swap_rows,
+    "v_permlane32_swap_b32": _swap_rows,
     "ds_bpermute_b32": _permute_through_lds,
     "ds_permute_b32": _permute_through_lds,
     "ds_swizzle_b32": _swizzle,

@@ -1,7 +1,7 @@
 """Matrix instructions as C++: D = A * B + C on matrices that the wavefront holds in its registers.
 
-``matrix.csv`` has a row for each instruction of a target. A is m x k, B is k x n; ``blocks`` independent products are
-computed at once, and the wavefront holds ``copies`` of A and of B. Products are added in groups of ``group`` along k,
+``matrix.csv`` has a row for each instruction, with its targets. A is m x k, B is k x n; ``blocks`` independent products
+are computed at once, and the wavefront holds ``copies`` of A and of B. Products are added in groups of ``group`` along k,
 in the way that ``sums`` names (``SUMS``). ``broadcast`` lists the operands that can select blocks of A (cbsz, abid) or
 lanes of B (blgp). ``flush``: subnormal numbers are treated as 0 (divergence D25). ``runtime/matrix_elements.h`` assigns
 elements to lanes for each generation. Sources: AMD's CDNA2, CDNA3, RDNA3 and RDNA4 Instruction Set Architecture, AMD's
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -27,8 +27,8 @@ SUMS = names("sums")
 """How an instruction adds products; ``once`` is our assumption if that is not known."""
 
 TYPE_BITS = {
-    "f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "i8": 8, "iu8": 8, "iu4": 4,
-    "i32": 32,
+    "f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "f8f6f4": 8, "i8": 8, "iu8": 8,
+    "iu4": 4, "i32": 32,
 }  # fmt: skip
 """The width of an element in bits; a modifier of the instruction states whether ``iu`` integers are signed."""
 
@@ -79,7 +79,8 @@ class MatrixInstruction:
 def matrix_instructions(name: str) -> Mapping[str, MatrixInstruction]:
     """Return the matrix instructions of a target by mnemonic; its name may have a version of HIP."""
     rows = read_rows(Path(__file__).with_suffix(".csv"), MatrixInstruction)
-    return {row.instruction: row for row in rows if row.target == gpu_of(name)}
+    gpu = gpu_of(name)
+    return {row.instruction: replace(row, target=gpu) for row in rows if gpu in row.target.split()}
 
 
 _WITH_BLOCKS = re.compile(r"(v_mfma_\w+x\d+)_(?:\d+b_)?([a-z]+\d+)")
@@ -110,6 +111,8 @@ def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:
     known = matrix_mnemonics(w.target.name).get(name)
     if known is None:
         return False
+    if known.a == "f8f6f4":
+        known, item = _with_types(known, item)
     destination, *sources = item.operands
     if len(sources) != 3:
         raise Unknown(f"number of source operands, {len(sources)} instead of 3")
@@ -133,6 +136,20 @@ def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:
     w.put(f"{function}(p, a, b, c, {'index' if known.sparse else 'nullptr'}, d);")
     w.put(*(f"{register} = d[{i}];" for i, register in enumerate(result)), "}")
     return True
+
+
+_F8 = ("fp8", "bf8")
+
+
+def _with_types(known: MatrixInstruction, item: Instruction) -> tuple[MatrixInstruction, Instruction]:
+    """Return an instruction with the types of A and B that the modifiers ``cbsz`` and ``blgp`` name."""
+    types = {"cbsz": 0, "blgp": 0}
+    for modifier in item.modifiers:
+        name, _, value = modifier.partition(":")
+        if name not in types or int(value) >= len(_F8):
+            raise Unknown(f"modifier {modifier} of {item.mnemonic}")
+        types[name] = int(value)
+    return replace(known, a=_F8[types["cbsz"]], b=_F8[types["blgp"]]), replace(item, modifiers=())
 
 
 def _of(w: Writer, known: MatrixInstruction, operand: str, which: str) -> list[str]:

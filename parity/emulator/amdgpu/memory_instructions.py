@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from parity.emulator.amdgpu.isa_names import names
 from parity.emulator.amdgpu.operands import (
@@ -18,10 +19,11 @@ from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 
 LOADS, STORES = ({name: meaning.split() for name, meaning in names(kind).items()} for kind in ("load", "store"))
 ATOMICS = names("atomic")
+_ELEMENTS = names("element")
 _CACHE_POLICY = names("cache policy")
 _ACCESS = re.compile(r"(s|global|flat|scratch|buffer|ds)_(load|store|atomic)_(\w+)$")
 _ATOMIC = re.compile(r"(\w+?)(_rtn)?_([uifb]\d+|bf16|f16)$")
-_REFUSED = {"lds": "buffer loads into LDS", "tfe": "buffer accesses with a status (tfe)"}
+_REFUSED = {"tfe": "buffer accesses with a status (tfe)"}
 _PAIR = re.compile(r"2addr_(stride64_)?b(32|64)$")
 
 
@@ -41,6 +43,8 @@ def emit_memory_instruction(w: Writer, item: Instruction, name: str) -> bool:
         _scalar_load(w, item, kind)
     elif pair := _PAIR.match(kind):
         _pair(w, item, verb, int(pair[2]), 64 if pair[1] else 1)
+    elif verb == "load" and (kind.startswith("lds_") or "lds" in item.modifiers):
+        _load_into_lds(w, item, space, _ELEMENTS.get(kind.removeprefix("lds_"), kind))
     elif verb == "load":
         _load(w, item, space, kind)
     elif verb == "store":
@@ -156,6 +160,7 @@ def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
 
 
 def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
+    kind, _, transposed = kind.partition("_tr_b")
     if kind not in LOADS:
         raise Unknown(f"instruction {item.mnemonic}")
     element, into = LOADS[kind]
@@ -178,7 +183,9 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
     if item.array == "":
         w.put(f"mark_written(c, exec, {address}, {width}u);")
     w.put(load, *_alignment(w, item, address))
-    values = [f"x[{i}]" for i in range(words)]
+    if transposed:
+        w.put(f"V<u32> column[] = {{x[0], x[1]}}; transpose({transposed}, column);")
+    values = [f"{'column' if transposed else 'x'}[{i}]" for i in range(words)]
     if width < 4:
         part = f"as<{element}>(to<u{8 * width}>(x[0]))"
         values = [f"as<u32>(to<{element[0]}32>({part}))"]
@@ -189,6 +196,26 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
             old = "all(0u)" if w.target.generation == 9 else names[0]
             values = [f"{put}({old}, as<u16>(to<{element[0]}16>({part})))"]
     w.put(*(f"{n} = sel(unmask(exec), {value}, {n});" for n, value in zip(names, values, strict=True)), "}")
+
+
+def _load_into_lds(w: Writer, item: Instruction, space: str, kind: str) -> None:
+    """Copy to LDS at M0, where each lane has a place of its own (CDNA3 ISA, "Memory Buffer Load to LDS")."""
+    if kind not in LOADS or (element := LOADS[kind][0])[0] not in "ux" or kind == "b64":
+        raise Unknown(f"instruction {item.mnemonic}")
+    words, width = _size(element)
+    item = replace(item, modifiers=tuple(each for each in item.modifiers if each != "lds"))
+    rest = list(item.operands)
+    if space == "buffer":
+        _buffer_access(w, item, rest, width // words, words)
+        load = f"buffer_load(c, b, form, {w.here}, x)"
+    else:
+        w.put("{")
+        load = f"gather(c, exec, {_address(w, item, space, rest)}, {width}, {w.here}, x)"
+    offset = memory_modifiers(item, ("offset", "offen", "idxen")).get("offset", 0)
+    each = max(width, 4)
+    lanes = _copy(f"{read_scalar(w, 'm0', 'u32')} + (u32){w.constant(offset)} + IOTA * {each}u")
+    w.put(f"V<u32> x[{words}]; if ({load}) return 1;")
+    w.put(f"if (scatter(c, exec, c->lds, {lanes}, all(0u), {each}, {w.here}, x)) return 1;", "}")
 
 
 def _counted(w: Writer, item: Instruction, operand: str, words: int) -> tuple[str, ...]:

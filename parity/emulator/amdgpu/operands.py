@@ -270,7 +270,7 @@ def parse_modifiers(item: Instruction, lists: Sequence[str]) -> tuple[dict[str, 
     for modifier in item.modifiers:
         name, _, value = modifier.partition(":")
         if name in lists:
-            found[name] = [int(x) for x in value.strip("[]").split(",")]
+            found[name] = [int(x, 0) for x in value.strip("[]").split(",")]
         elif modifier == "clamp":
             clamp = modifier
         elif modifier in _OMOD:

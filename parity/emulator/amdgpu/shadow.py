@@ -52,7 +52,8 @@ _CROSSES_LANES = re.compile(r"(?:S\(\d+\)|vcc|scc|exec|left|\bd) ?(?:\[\d+\])? =
 _FUNCTIONS = (
     (re.compile(r"\bfma\(([abcd]), ([abcd]), ([abcd])\)"), r"shadow_fma(\1, \2, \3, shadow_is_up)"),
     (re.compile(r"\ba \* b\b"), "shadow_product(a, b, shadow_is_up)"),
-    (re.compile(r"\bto<f16>\(a\)"), "shadow_half(a)"),
+    (re.compile(r"\bto<f16>\(([ab])\)"), r"shadow_half(\1)"),
+    (re.compile(r"\bto_bf16\(([ab])\)"), r"shadow_bf16(\1, shadow_is_up)"),
     (re.compile(r"\bto<f32>\(a\)"), "shadow_single(a)"),
 )
 _BF16 = "(V<u32>)(a + b + c)"

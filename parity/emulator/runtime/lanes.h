@@ -291,6 +291,14 @@ template <class T> INLINE V<u32> class_bits(V<T> x) {
 }
 template <class T> INLINE B is_class(V<T> x, V<u32> wanted) { return bools((class_bits(x) & wanted) != 0); }
 
+// Bit 4 * a + 2 * b + c of the table is the result for these bits of the sources.
+template <class T> INLINE V<T> bitop3(V<T> a, V<T> b, V<T> c, u32 table) {
+  V<T> r = a ^ a;
+  for (u32 i = 0; i < 8; i++)
+    if (table >> i & 1) r |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+  return r;
+}
+
 // --- fma_mix sources, packed conversions ---
 INLINE V<f32> wide(V<u16> x) { return to<f32>(as<f16>(x)); }
 INLINE V<f32> dot2(V<u32> a, V<u32> b, V<f32> c) {
@@ -300,6 +308,14 @@ INLINE V<u16> toward_zero(V<f32> x) {
   V<f16> near = to<f16>(x);
   V<u16> r = as<u16>(near);
   return sel(mag(to<f32>(near)) > mag(x), r - (u16)1, r);
+}
+INLINE V<u16> to_bf16(V<f32> x) {
+  const V<u32> bits = as<u32>(x), near = bits + 0x7fff + (bits >> 16 & 1);
+  return to<u16>(sel(bools((bits & 0x7fffffff) > 0x7f800000u), bits | 0x400000, near) >> 16);
+}
+// Divides by the power of two in the exponent of a scale.
+INLINE V<f32> unscaled(V<f32> x, V<f32> scale) {
+  return to<f32>(to<f64>(x) * as<f64>((1023 + 127 - to<u64>(as<u32>(scale) >> 23 & 255)) << 52));
 }
 // Rounds toward zero, as measured on gfx1200 (triton-lang/triton #11217). Factors are pairs of bf16.
 INLINE V<u16> dot2_bf16(V<u32> a, V<u32> b, V<u16> c) {

@@ -3,7 +3,7 @@
 #include "matrix.h"
 
 constexpr u32 MOST = 64 * 32; // elements of a matrix, in all blocks
-constexpr u32 TERMS = 64 + 1; // terms of a sum: products and C
+constexpr u32 TERMS = 128 + 1; // terms of a sum: products and C
 struct Place { u32 lane, element; };
 
 // --- layouts: AMD's ISA documents, "matrix" chapters; AMD's Matrix Instruction Calculator ---

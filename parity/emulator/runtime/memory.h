@@ -191,6 +191,9 @@ RUNTIME V<u32> permute(Context *, Mask exec, u32 instruction, In<u32> at, In<u32
 RUNTIME V<u32> swizzle(In<u32> x, Mask exec, u32 pattern);
 RUNTIME V<u32> permlane16(In<u32> x, Mask exec, u64 select, u32 other_row, u32 inactive, u32 bound, In<u32> old);
 RUNTIME V<u32> swapped_halves(In<u32> x);
+RUNTIME void swap_rows(u32 lanes, V<u32> *x, V<u32> *y); // the odd rows of x with the even rows of y
+// Each lane has read a part of a row of a matrix, and gets a column: 16 lanes exchange elements of `bits` bits.
+RUNTIME void transpose(u32 bits, V<u32> *x);
 
 // --- subnormal f32 ---
 // MODE.FP_DENORM sets the host processor's own mode, which flushes f64, too. The end of a launch restores the mode.

@@ -54,6 +54,11 @@ INLINE V<u32> shadow_add3(V<u32> a, V<u32> b, V<u32> c, Mask up) {
   const V<u32> number = max(a, b), away = number + 0xffffu;
   return sel(c == 0x7fffu, sel((number >> 31) != bit(unmask(up)), away, number), a + b + c);
 }
+INLINE V<u16> shadow_bf16(V<f32> x, bool up) {
+  const V<u32> bits = as<u32>(x);
+  const B number = bools((bits & 0x7fffffff) < 0x7f800000u);
+  return sel(number, to<u16>((bits + sel((bits >> 31) != (u32)up, all(0xffffu), all(0u))) >> 16), to_bf16(x));
+}
 // A step whose operations round in the direction of this place.
 #define SHADOW_STEP(name, ...)                                                                                 \
   STEP(name, const bool shadow_is_up = shadow_up(t, o); set_rounding(shadow_is_up ? UPWARD : DOWNWARD); __VA_ARGS__)

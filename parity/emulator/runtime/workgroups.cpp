@@ -49,6 +49,33 @@ V<u32> swapped_halves(In<u32> x) {
   for (u32 i = 0; i < LANES; i++) out[i] = value[i ^ 32 % LANES];
   return out.vector();
 }
+void swap_rows(u32 lanes, V<u32> *x, V<u32> *y) {
+  Lanes<u32> a(*x), b(*y);
+  for (u32 i = 0; i < LANES; i++)
+    if (i & lanes) {
+      const u32 old = a[i];
+      a[i] = b[i ^ lanes];
+      b[i ^ lanes] = old;
+    }
+  *x = a.vector();
+  *y = b.vector();
+}
+void transpose(u32 bits, V<u32> *x) {
+  const u32 count = 64 / bits; // elements of a lane
+  const Lanes<u32> words[] = {Lanes<u32>(x[0]), Lanes<u32>(x[1])};
+  Lanes<u32> out[2];
+  for (u32 i = 0; i < LANES; i++) {
+    u64 column = 0;
+    for (u32 k = 0; k < count; k++) {
+      const u32 lane = (i & ~15u) + k * (16 / count) + i % 16 / count, at = i % count * bits;
+      column |= (u64)(words[at / 32][lane] >> at % 32 & ((1u << bits) - 1)) << k * bits;
+    }
+    out[0][i] = (u32)column;
+    out[1][i] = (u32)(column >> 32);
+  }
+  x[0] = out[0].vector();
+  x[1] = out[1].vector();
+}
 
 // --- workgroups: each wavefront has its own stack, and a barrier switches to the next wavefront ---
 RUNTIME void parity_switch(void **from, void *to);
