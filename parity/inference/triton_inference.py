@@ -62,7 +62,8 @@ def _candidates(kernel: TritonFunction, tried: Sequence[Specialization]) -> Cand
     indices = [each.name for each in kernel.arguments if each.is_pointer and each.is_index]
     numbers = [each.name for each in kernel.arguments if each.is_whole and not each.is_pointer]
     dtypes = _CALLED_PRODUCTS if kernel.has_dot else _CALLED
-    roles = {"pointers": pointers, "indices": indices, "numbers": numbers}
+    texts = {each.name: text for each in kernel.parameters for text in each.compared if isinstance(text, str)}
+    roles = {"pointers": pointers, "indices": indices, "numbers": numbers, "texts": texts}
     return Candidates(tried, kernel.callers, roles, dtypes)
 
 

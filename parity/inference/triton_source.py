@@ -20,7 +20,7 @@ _WHOLE_CALLS = ("to", "cast", "load", "minimum", "maximum", "cdiv")
 _POINTER = re.compile(r"(?i)(?:.*_)?(?:ptrs?|pointer)(?:_.*)?|ptr\w*|\w*ptr")
 _INDEX = re.compile(
     r"(?i).*(?:idx|ind(?:ex|ices)|_ids?(?:_|$)|^ids?(?:_|$)|seq_?len|cu_|offset|table|label|target|slot|_loc(?:_|$)|perm|order"
-    r"|num_|lens?(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|mask).*"
+    r"|num_|len(?:gth)?s?(?:_|$)|(?:start|end)s(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|mask).*"
 )
 _BYTES = re.compile(r"(?i).*(?:int8|quant|packed|qweight|_q_|nf4|fp4|4bit|2bit).*")
 _REAL = re.compile(
@@ -244,6 +244,7 @@ def _roles(
     pointers = {name for name in names if _POINTER.fullmatch(name)}
     indices: set[str] = set()
     whole: set[str] = set()
+    addresses: set[str] = set()
 
     def root(value: ast.expr) -> set[str]:
         """The parameters that an address begins with."""
@@ -263,6 +264,12 @@ def _roles(
                 return root(value.value)
         return set()
 
+    def is_address(value: ast.expr) -> bool:
+        """Return True for the sum of a pointer and something else."""
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            return is_address(value.left) or is_address(value.right)
+        return isinstance(value, ast.Name) and value.id in pointers | addresses
+
     def sources(value: ast.AST) -> set[str]:
         """The pointers whose elements are part of a value."""
         found = set()
@@ -280,6 +287,9 @@ def _roles(
                     if isinstance(value, ast.Call) and _called(value) == "load" and value.args:
                         loaded.setdefault(name, set()).update(root(value.args[0]) & pointers)
                     elif isinstance(value, ast.BinOp) and (found := root(value)):
+                        if is_address(value):
+                            addresses.add(name)
+                            indices |= sources(value)
                         roots.setdefault(name, set()).update(found if name not in names else ())
                     elif isinstance(value, ast.Call) and (inner := _inner_load(value)):
                         loaded.setdefault(name, set()).update(root(inner) & pointers)

@@ -195,13 +195,14 @@ class Candidates:
     Attributes:
         kernels: Specializations, the most likely first.
         callers: Files of host code that mention the function.
-        roles: The parameters that are ``pointers``, and the pointers to ``indices``.
+        roles: The parameters that are ``pointers``, the pointers to ``indices``, the whole ``numbers``, and for
+            parameters that the function compares with ``texts``, one of them.
         dtypes: PyTorch's names of the dtypes to call host code with.
     """
 
     kernels: Sequence[Specialization]
     callers: Sequence[Path]
-    roles: Mapping[str, Sequence[str]]
+    roles: Mapping[str, Sequence[str] | Mapping[str, str]]
     dtypes: Sequence[str]
 
 

@@ -68,6 +68,8 @@ def launched(kernel: Mapping[str, Any], called: Any, grid: Any, args: Sequence[A
             value = values[each.name] = Tensor(value.base.array, kind, value.base.key)
         if isinstance(value, Tensor) and value.key and (each.is_constexpr or each.name in kernel["numbers"]):
             raise Contradiction(value.key, "kind", "number")
+        if isinstance(value, Number) and value.key and each.name in kernel["texts"]:
+            raise Contradiction(value.key, "value", kernel["texts"][each.name])
         if isinstance(value, Number) and value.key and each.name in kernel["pointers"]:
             raise Contradiction(value.key, "kind", "tensor")
         if isinstance(value, Tensor) and value.key and each.name in kernel["indices"] and value.dtype.is_floating_point:

@@ -43,7 +43,7 @@ _SECONDS, _CORRECTIONS, _MOST_RUNS = 8, 40, 400
 """Processor time for the host code of a kernel, corrections of one run, and runs of a function."""
 _INDEX = re.compile(
     r"(?i).*(?:idx|ind(?:ex|ices)|_ids?(?:_|$)|^ids?(?:_|$)|seq_?len|cu_|offset|table|label|target|slot|_loc(?:_|$)|perm"
-    r"|indptr|num_|_(?:end|start)(?:_|$)|lens?(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|splits).*"
+    r"|indptr|num_|_(?:end|start)s?(?:_|$)|len(?:gth)?s?(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|splits).*"
 )
 _MASK, _BYTES = re.compile(r"(?i).*mask.*"), re.compile(r"(?i).*(?:int8|packed|qweight|nf4|fp4|4bit).*")
 _REAL = re.compile(

@@ -39,7 +39,7 @@ def made(folder, host, decorators="", **more):
     path = folder / "ops.py"
     path.write_text(KERNEL.format(decorators=decorators) + host)
     kernel = {"file": str(path), "function": "kernel", "pointers": ["x", "out", "index"], "indices": ["index"]}
-    kernel |= {"numbers": ["n"], **more}
+    kernel |= {"numbers": ["n"], "texts": {}, **more}
     found = launches(kernel, [path], ["float32"], Loader([folder], importer("cuda")))
     return [*itertools.islice(found, 2)]
 

@@ -1,11 +1,11 @@
 """Matrix instructions as C++: D = A * B + C on matrices that the wavefront holds in its registers.
 
 ``matrix.csv`` has a row for each instruction, with its targets. A is m x k, B is k x n; ``blocks`` independent products
-are computed at once, and the wavefront holds ``copies`` of A and of B. Products are added in groups of ``group`` along k,
-in the way that ``sums`` names (``SUMS``). ``broadcast`` lists the operands that can select blocks of A (cbsz, abid) or
-lanes of B (blgp). ``flush``: subnormal numbers are treated as 0 (divergence D25). ``runtime/matrix_elements.h`` assigns
-elements to lanes for each generation. Sources: AMD's CDNA2, CDNA3, RDNA3 and RDNA4 Instruction Set Architecture, AMD's
-Matrix Instruction Calculator; docs/matrix-cores.md lists the source of each fact.
+are computed at once, and the wavefront holds ``copies`` of A and of B. Products are added in groups of ``group`` along
+k, in the way that ``sums`` names (``SUMS``). ``broadcast`` lists the operands that can select blocks of A (cbsz, abid)
+or lanes of B (blgp). ``flush``: subnormal numbers are treated as 0 (divergence D25). ``runtime/matrix_elements.h``
+assigns elements to lanes for each generation. Sources: AMD's CDNA2, CDNA3, RDNA3 and RDNA4 Instruction Set
+Architecture, AMD's Matrix Instruction Calculator; docs/matrix-cores.md lists the source of each fact.
 """
 
 from __future__ import annotations
