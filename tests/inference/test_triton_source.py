@@ -56,6 +56,23 @@ def test_elements_in_addresses_and_bit_operations_are_integers(kernel):
     )  # fmt: skip
 
 
+ADDRESS = """
+@triton.jit
+def moved(out, x, first, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    begin = tl.load(first + i)
+    places = x + begin[:, None] * n + i[None, :]
+    weight = tl.load(out + i)
+    tl.store(out + i, tl.load(places + 1) + tl.sum(tl.load(x + i), 0) + weight)
+"""
+
+
+def test_elements_in_stored_address_are_integers(tmp_path):
+    (tmp_path / "moved.py").write_text(ADDRESS)
+    (found,) = triton_kernels([tmp_path / "moved.py"], [])
+    assert dtypes(found, "f16") == {"out": "f16", "x": "f16", "first": "i32", "n": "i32"}
+
+
 HELPERS = """
 @triton.jit
 def place(table, start, i):

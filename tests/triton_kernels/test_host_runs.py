@@ -122,6 +122,22 @@ def test_kernel_shows_which_arguments_are_tensors_and_which_are_numbers(tmp_path
     assert int(values(launch)["n"]) > 0 and tensors(launch)["out"][0] == "*fp32"
 
 
+def test_number_that_the_kernel_compares_with_a_text_is_that_text(tmp_path):
+    host = "def run(x, index, mode):\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=16, FLAG=mode)\n"
+    assert first(tmp_path, host, texts={"FLAG": "mean"})["constants"]["FLAG"] == "mean"
+
+
+def test_real_constant_is_a_plain_number(tmp_path):
+    """Triton asks whether a constant has a shape. The guess of a number would become a tensor."""
+    host = "def run(x, index, eps):\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=16, FLAG=eps)\n"
+    assert type(first(tmp_path, host)["constants"]["FLAG"]) is float
+
+
+def test_lengths_are_whole_numbers(tmp_path):
+    host = "def run(x, interval_lengths):\n    kernel[(1,)](x, x, interval_lengths, 1, 1.0, 1, BLOCK=16)\n"
+    assert tensors(first(tmp_path, host, indices=[]))["index"][0] == "*i32"
+
+
 def test_options_keep_their_type(tmp_path):
     host = "def run(x, index):\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=16, enable_fp_fusion=False)\n"
     assert first(tmp_path, host)["options"]["enable_fp_fusion"] is False
