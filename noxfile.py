@@ -191,7 +191,7 @@ def triton(session: nox.Session) -> None:
     session.install("-e", ".[triton,nvcc]", "--group", "test")
     session.run("pytest", "tests/triton_kernels")
     with session.chdir("examples/triton"):
-        chosen = session.posargs or ("--target", "sm_80,gfx90a,gfx942,gfx1100,gfx1201")
+        chosen = session.posargs or ("--target", "sm_80,gfx90a,gfx942,gfx950,gfx1100,gfx1201")
         session.run("parity", "run", *chosen)
 
 
