@@ -27,6 +27,8 @@ from parity.model.dtypes import Array
 
 _GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
 """Sizes of allocations to try, in bytes, and the gap to the next allocation."""
+_MOST_LARGE, _PAGE = 1 << 25, 1 << 12
+"""Bytes of an allocation at most, for sizes that are constants of the source, and what its size is a multiple of."""
 _STRUCTURE = 1 << 12
 """Bytes of a structure in memory."""
 _MOST_TRACED = 15 << 20
@@ -119,6 +121,7 @@ class ProbeLaunches:
         self.fault, self.race, self.cost, self.before = "", "", 0, True
         self.too_long, self.raced = set[object](), set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
+        self._grown = dict[str, int]()
         self._behind = sorted({each.key[0] for each in args if each.key[1] >= BEHIND})
         self._contents = dict[str, object]()
         self._observed: dict[object, Observation | None] = {}
@@ -148,8 +151,36 @@ class ProbeLaunches:
                     self.fault = self.fault or str(fault).splitlines()[0]
                     self.before &= fault.buffer in self._places and -FAR < fault.offset < 0
                     if fault.buffer not in self._places or not size <= fault.offset < sizes[-1]:
-                        break  # larger allocations would not help
+                        # Larger allocations would not help, unless the sizes are large constants of the source.
+                        is_large = fault.buffer in self._places and sizes[-1] <= fault.offset < _MOST_LARGE
+                        if is_large and self._budget == LARGE_BUDGET and not config.fill.one:
+                            self._observed[key] = self._launch_large(config)
+                        break
         return self._observed[key]
+
+    def _launch_large(self, config: LaunchConfig) -> Observation | None:
+        """Launch with allocations that grow until no access is outside. What a launch accesses inside is unknown."""
+        pointers = [each for each in self._args if each.is_pointer]
+        self._size = 0
+        while True:
+            self._device.reset()
+            self._contents.clear()
+            for each in pointers:
+                size = self._grown.setdefault(each.name, min(_GAPS))
+                self._places[each.name] = self._device.allocate(size, each.name)
+                self._device.allocate(max(_GAPS.values()), "gap")
+            self._places |= {f"structure {i}": self._device.allocate(_STRUCTURE, "structure") for i in self._behind}
+            try:
+                if self._executed(config, self._places) is None:
+                    return None
+            except MemoryFault as fault:
+                name = fault.buffer or ""
+                if not self._grown.get(name, _MOST_LARGE) <= fault.offset < _MOST_LARGE:
+                    return None
+                self._grown[name] = -(-fault.offset * 5 // 4 // _PAGE) * _PAGE
+            else:
+                sizes = {each.name: (self._grown[each.name], each.dtype.itemsize) for each in pointers}
+                return {name: Accessed(size // itemsize, size, 1) for name, (size, itemsize) in sizes.items()}
 
     def _launch(self, config: LaunchConfig, size: int) -> Observation | None:
         """Launch with allocations of a size.
@@ -163,6 +194,19 @@ class ProbeLaunches:
             raise ProbeLimit
         self._launches -= 1
         places = self._allocate(size)
+        contents = self._executed(config, places)
+        if contents is None:
+            return None
+        found = {each.name: self._accessed(each, places[each.name]) for each in self._args if each.is_pointer}
+        self._contents |= {name: contents[name] for name, accessed in found.items() if not accessed.written}
+        return found
+
+    def _executed(self, config: LaunchConfig, places: Mapping[str, Allocation]) -> dict[str, object] | None:
+        """Execute a launch. Return the content of the tensors before it, or None if it fails.
+
+        Raises:
+            MemoryFault: the allocations are too small.
+        """
         self._device.restore(self._code)
         for name, width in self._constants.items():
             self._device.write_symbol(self._code, name, np.full(1, CONSTANT, f"i{width}"))
@@ -192,9 +236,7 @@ class ProbeLaunches:
             return None
         self.cost = stats.instructions
         self._instructions -= self.cost
-        found = {each.name: self._accessed(each, places[each.name]) for each in self._args if each.is_pointer}
-        self._contents |= {name: contents[name] for name, accessed in found.items() if not accessed.written}
-        return found
+        return contents
 
     def _arguments(self, config: LaunchConfig, places: Mapping[str, Allocation]) -> tuple[bytes, dict[str, object]]:
         """Write the content of the tensors. Return the kernel's argument bytes and a description of the content."""
