@@ -177,7 +177,7 @@ class ProbeLaunches:
                 name = fault.buffer or ""
                 if not self._grown.get(name, _MOST_LARGE) <= fault.offset < _MOST_LARGE:
                     return None
-                self._grown[name] = -(-fault.offset * 5 // 4 // _PAGE) * _PAGE
+                self._grown[name] = -(-fault.offset * 3 // 2 // _PAGE) * _PAGE
             else:
                 sizes = {each.name: (self._grown[each.name], each.dtype.itemsize) for each in pointers}
                 return {name: Accessed(size // itemsize, size, 1) for name, (size, itemsize) in sizes.items()}
