@@ -19,8 +19,9 @@ from parity.engine.case_records import CaseRecord
 from parity.engine.sensitivity import NEITHER_SIDE
 from parity.errors import NotAvailable, UsageError
 from parity.inference.case_file import case_file
-from parity.inference.skeleton import TOO_LITTLE, Skeleton
+from parity.inference.skeleton import DIVERGES, TOO_LITTLE, Skeleton
 from parity.inference.spec import ALWAYS_FAULTS, RACES, in_one_line, is_scatter
+from parity.model.divergences import MAY_MEET
 from parity.platform.files import read_text
 from parity.suite.loading import load_suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
@@ -199,6 +200,8 @@ def _misdeclared(record: CaseRecord, op: Skeleton) -> str:
         return f"with what was guessed, {TOO_LITTLE} {place}"
     if record.where.side == "cuda":
         return f"with what was guessed, CUDA's side fails {place}"
+    if MAY_MEET in record.verdict.detail and op.again(DIVERGES):  # data that the host never passes may meet it
+        return f"{DIVERGES} {place}"
     return f"{op.doubt}; AMD's side fails {place}" if op.doubt else ""
 
 

@@ -19,7 +19,7 @@ from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupp
 from parity.model.case import Case
 from parity.model.code_object import CodeObject, MissingKernel
 from parity.model.coverage import Reached
-from parity.model.divergences import met_by
+from parity.model.divergences import MAY_MEET, met_by
 from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Op
@@ -138,7 +138,7 @@ def judge(
     if verdict.first and verdict.failed and call.references and _has_signalling_input(call, verdict.first.coordinates):
         verdict = verdict.noted(SIGNALLING_INPUT)
     if verdict.first and verdict.failed and oracle and oracle.code:
-        verdict = verdict.noted(*(f"its code may meet {each}" for each in met_by(kernel_code(call, oracle.code))))
+        verdict = verdict.noted(*(f"{MAY_MEET} {each}" for each in met_by(kernel_code(call, oracle.code))))
     return CheckedCase(
         case,
         _placed(verdict, whole, outcome),

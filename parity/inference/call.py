@@ -41,6 +41,7 @@ _CALM, _CALM_DATA = (0.5, 1.0), ("0.25..1",)
 """Choices for parameters, and data for tensors, if an index depends on real numbers."""
 _GUESS = "a guess"
 _DISTINCT = f"{_GUESS}: with repeated elements, several threads write to one place"
+_SMALL_NUMBERS = f"{_GUESS}: small numbers; others fail here, or differ between CUDA and AMD"
 _PER_ELEMENT = "a guess; add grid= and shapes= unless the host starts a thread per element"
 _GRID_EXTENTS = frozenset(GRID_EXTENTS.values())
 
@@ -115,7 +116,7 @@ def inferred_call(
         Keyword("where", " and ".join(where), _GUESS, wraps=True),
         Keyword("choices", {**choices, **more}),
         Keyword("indices", _indices(spec), _GUESS),
-        Keyword("data", _data(one, facts), _DISTINCT if has_distinct else ""),
+        Keyword("data", _data(one, facts), _DISTINCT if has_distinct else _SMALL_NUMBERS if spec.calm else ""),
     )
     return DeclaredCall(words, params, [each for each in keywords if each.value], _launch(facts))
 

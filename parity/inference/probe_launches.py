@@ -159,7 +159,7 @@ class ProbeLaunches:
         return self._observed[key]
 
     def _launch_large(self, config: LaunchConfig) -> Observation | None:
-        """Launch with allocations that grow until no access is outside. What a launch accesses inside is unknown."""
+        """Launch with allocations that grow until no access is outside. Return their sizes as accesses."""
         pointers = [each for each in self._args if each.is_pointer]
         self._size = 0
         while True:

@@ -35,6 +35,7 @@ _UNWRITTEN, _OUTSIDE = "never-written", "out-of-bounds"
 """Words of failures that a more careful declaration may avoid."""
 TOO_LITTLE = "the cases show too little"
 """Words for cases with which a kernel writes nothing, or only values that wrong results have as well."""
+DIVERGES = "a known divergence of CUDA and AMD may explain the difference"
 _RANDOM = "it draws numbers with cuRAND, and hipRAND's numbers differ, so say reference="
 _SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
 """How much larger tensors are in each attempt, and the largest factor and number of elements."""
@@ -164,6 +165,8 @@ class _Attempt:
         """Return the next attempt after one that failed, or None if no other attempt may succeed."""
         if reason.startswith((_RANDOM, RACES)):  # a smaller launch would hide a race
             return None
+        if reason.startswith(DIVERGES):
+            return replace(self, calm=self.calm + 1) if self.calm < _CALMEST else None
         if RACES in reason and not self.apart:
             return replace(self, apart=True)
         if _UNWRITTEN in reason and not self.cautious:

@@ -6,7 +6,7 @@ from pathlib import PurePath
 import pytest
 
 from parity.inference.ptx_dataflow import Flow, Use
-from parity.inference.skeleton import TOO_LITTLE, skeletons
+from parity.inference.skeleton import DIVERGES, TOO_LITTLE, skeletons
 from parity.inference.spec import InferredSpec
 from parity.model.code_object import Argument, Kernel
 
@@ -60,6 +60,12 @@ def test_again_after_cases_that_show_too_little_draws_calm_numbers(op):
 def test_again_after_other_failures_draws_calm_numbers(op):
     reason = "with what was guessed, CUDA's side fails in k.lit[f32]: divergent barrier in kernel 'lit'"
     assert values(op.again(reason).again(reason), "choices") == {"low": (0.5, 1.0)}
+
+
+def test_again_after_divergence_draws_calm_numbers_with_the_same_shapes(op):
+    calm = op.again(DIVERGES)
+    assert values(calm, "data")["x"] == ("0.25..1",) and values(calm, "shapes") == values(op, "shapes")
+    assert calm.again(DIVERGES).again(DIVERGES) is None
 
 
 @pytest.mark.parametrize(("kernel", "data"), [(FLAGGED, {"x": ("0..1",)}), (BYTES, {})])
