@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -63,7 +63,9 @@ def _candidates(kernel: TritonFunction, tried: Sequence[Specialization]) -> Cand
     numbers = [each.name for each in kernel.arguments if each.is_whole and not each.is_pointer]
     dtypes = _CALLED_PRODUCTS if kernel.has_dot else _CALLED
     texts = {each.name: text for each in kernel.parameters for text in each.compared if isinstance(text, str)}
-    roles = {"pointers": pointers, "indices": indices, "numbers": numbers, "texts": texts}
+    roles = dict[str, Sequence[str] | Mapping[str, str]](
+        pointers=pointers, indices=indices, numbers=numbers, texts=texts
+    )
     return Candidates(tried, kernel.callers, roles, dtypes)
 
 

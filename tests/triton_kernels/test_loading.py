@@ -82,3 +82,8 @@ def test_import_of_submodule_from_installed_package(tmp_path, monkeypatch):
     for name in ("xml.etree.ElementTree", "xml.etree"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     assert loader.function(tmp_path / "package/parts.py", "tree")("name").tag == "name"
+
+
+def test_import_of_missing_submodule_leaves_its_package(tmp_path):
+    (tmp_path / "main.py").write_text("import json\nimport json.no_such_part\n\nvalue = json.loads('[1]')\n")
+    assert Loader([]).function(tmp_path / "main.py", "value") == [1]
