@@ -39,6 +39,11 @@ def prepare_case(
     op = suite.op(suite.parse(text).op)
     if op.library:
         raise UsageError(f"{op.name} is computed by libraries: it has no kernel to rebuild")
+    if op.triton:
+        raise UsageError(
+            f"{op.name} is a Triton function, whose compiler has other options than clang and nvcc; change num_stages, "
+            "num_warps or enable_fp_fusion in its declaration"
+        )
     for name in runners:
         if name not in RUNNERS:
             raise UsageError(f"--runner {name} does not support rebuilding; use {' or '.join(RUNNERS)}")

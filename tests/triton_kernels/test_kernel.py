@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from parity.application.bisecting import prepare_case
 from parity.errors import UsageError
 from parity.op import Entry, Op, triton
+from parity.suite.loading import load_suite
 
 FIELDS = {
     "types": ("f32", "bf16"),
@@ -35,6 +37,17 @@ def test_choices_become_parameters_of_cases():
     assert op.params == {"MODE": "i32", "num_warps": "i32"}
     case = op.parse("soft.row[f32](x=2x3~normal@0 MODE=1 num_warps=4)")
     assert op.call(case).launch.kernel == "rows_f32_MODErelu_num_warps4"
+
+
+def test_bisecting_compiler_options_is_refused(tmp_path):
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels/soft.py").write_text("import triton\n\n@triton.jit\ndef rows(out, x, n, BLOCK):\n    pass\n")
+    op = f"Op('soft.row', triton('soft.py:rows', BLOCK=128), **{FIELDS})"
+    (tmp_path / "cases/soft.py").write_text(f"from parity.op import Op, triton\n\nrows = {op}\n")
+    suite = load_suite(tmp_path / "kernels", tmp_path / "cases")
+    with pytest.raises(UsageError, match="is a Triton function, whose compiler has other options than clang and nvcc"):
+        prepare_case(suite, "soft.row[f32](x=2x3~normal@0)")
 
 
 def test_case_without_compiled_kernel_is_refused():
