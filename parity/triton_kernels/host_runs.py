@@ -52,6 +52,7 @@ _REAL = re.compile(
 _TENSOR = re.compile(
     r"(?i)(?:d?[xyqkvobw]|d[a-z]{1,3}|.*(?:weight|bias|tensor|input|output|grad|hidden|state|cache|logits).*)"
 )
+_OPTIONAL = re.compile(r"\bOptional\[|\bNone\b")
 _POSITIONS = re.compile(r"(?i).*(?:idx|indices|_ids|indptr|permutation|offsets|starts?|table|cu_\w*|locs?|lens)")
 """Matches attributes that are tensors of positions or lengths."""
 
@@ -338,11 +339,16 @@ def _quiet() -> Iterator[None]:
 
 
 def _arguments(node: ast.FunctionDef, function: Any, guesses: _Guesses, skipped: int) -> dict[str, Any]:
-    """Return arguments of a function. Parameters with a default that is not None keep it."""
+    """Return arguments of a function. Parameters with a default that is not None keep it.
+
+    A parameter whose annotation allows None has the default None.
+    """
     given: dict[str, Any] = {}
     parameters = [*node.args.posonlyargs, *node.args.args][skipped:]
     defaults = _defaults(function)
     for each in (*parameters, *node.args.kwonlyargs):
+        if each.annotation and _OPTIONAL.search(ast.unparse(each.annotation)):
+            defaults.setdefault(each.arg, None)
         name = each.arg
         fact = guesses.facts.get(name, {}).get("kind")
         kind = _kind(node, each, defaults)

@@ -133,6 +133,14 @@ def test_real_constant_is_a_plain_number(tmp_path):
     assert type(first(tmp_path, host)["constants"]["FLAG"]) is float
 
 
+def test_argument_that_may_be_none_is_none_first(tmp_path):
+    host = (
+        "def run(x, index, starts: torch.Tensor | None, bias: torch.Tensor | None):\n"
+        "    kernel[(bias.shape[0],)](x, x, index, 1, 1.0, 1, BLOCK=16, FLAG=starts is not None)\n"
+    )
+    assert first(tmp_path, host)["constants"]["FLAG"] is False
+
+
 def test_lengths_are_whole_numbers(tmp_path):
     host = "def run(x, interval_lengths):\n    kernel[(1,)](x, x, interval_lengths, 1, 1.0, 1, BLOCK=16)\n"
     assert tensors(first(tmp_path, host, indices=[]))["index"][0] == "*i32"
