@@ -193,6 +193,7 @@ def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loa
     aligned = {(function.arg_names.index(names[i]),): [["tt.divisibility", DIVISIBLE]] for i in kernel["aligned"]}
     source = ASTSource(function, signature, constants, aligned)
     options = {name: value for name, value in kernel["options"].items() if value is not None}
+    _give_back_math(target)
     with _raising_errors_of_llvm():
         made = triton.compile(source, target=target, options=options)
     text, binary = ("amdgcn", "hsaco") if target.backend == "hip" else ("ptx", "cubin")
@@ -207,6 +208,25 @@ def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loa
         "arguments": names,
         "line": getattr(function, "starting_line_number", 0),
     }
+
+
+_MOVED = set[str]()
+"""The functions that ``tl.math`` has from a library."""
+
+
+def _give_back_math(target: Any) -> None:
+    """Let ``tl.math`` and ``tl.libdevice`` have the functions of the target's library, as in Triton 2."""
+    import triton.language as tl
+    from triton.compiler import make_backend
+
+    for library in make_backend(target).get_module_map().values():
+        for name, function in vars(library).items():
+            if getattr(function, "__module__", "") == library.__name__ and (
+                name in _MOVED or not hasattr(tl.math, name)
+            ):
+                _MOVED.add(name)
+                setattr(tl.math, name, function)
+        tl.libdevice = library
 
 
 @contextlib.contextmanager

@@ -7,6 +7,9 @@ import importlib.util
 import pytest
 
 from parity.cli import main
+from parity.compilers.targets import target
+from parity.triton_kernels.compilation import compile_module
+from parity.triton_kernels.kernel import Specialization
 
 pytestmark = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="the package triton is not installed")
 
@@ -44,3 +47,21 @@ def test_block_pointers_with_a_loop_and_a_helper_give_the_exact_sums(tmp_path, m
     (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
     monkeypatch.chdir(tmp_path)
     assert main(["run", "--target", "sm_80,gfx942", "--examples", "4", "-j", "1"]) == 0
+
+
+MATH = """import triton
+import triton.language as tl
+
+@triton.jit
+def bent(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.math.tanh(tl.math.pow(tl.load(x + i), 2.0)) + tl.libdevice.erf(1.5))
+"""
+
+
+@pytest.mark.parametrize("name", ["sm_80", "gfx942"])
+def test_functions_that_moved_to_a_library_compile_for_each_vendor(name, tmp_path):
+    (tmp_path / "bent.py").write_text(MATH)
+    one = Specialization("bent", "bent.py", "bent", ("*fp32", "*fp32"), (0, 1), {"BLOCK": 64}, {})
+    (tmp_path / "out").mkdir()
+    assert compile_module("bent", tmp_path, [one], target(name), tmp_path / "out").code.kernels["bent"]
