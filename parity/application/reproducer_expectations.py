@@ -77,7 +77,7 @@ def expected_by_cuda(
         expected = dict(CudaOracle(call, outputs, mine, theirs).expected(unlike))
         return expected, [f"{note}, within what roundings explain (docs/tolerance-model.md of parity, section 10)."]
     except Unreferenced as error:
-        exact = {name: expected_from_cuda(value, Arithmetic.COMPARES, []) for name, value in outputs.items()}
+        exact = {name: expected_from_cuda(value, Arithmetic.COMPARES, None) for name, value in outputs.items()}
         return exact, [f"{note}, bit by bit: {error}."]
 
 

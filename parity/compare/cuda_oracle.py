@@ -6,7 +6,7 @@ The rule and its justification are in docs/tolerance-model.md, section 10.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,14 +71,26 @@ def _alike(x: Array, y: Array) -> Array:
     return np.asarray(alike | ((x != x) & (y != y)))
 
 
+LOSS = 16
+"""How many times as far roundings may move the port's results as CUDA's before the port counts as less precise.
+
+PTX divides and takes roots in one instruction. AMD's code does so in several, whose corrections shadow runs undo.
+"""
+
+
+def _no_runs() -> None:
+    return None
+
+
 @np.errstate(all="ignore")
 def expected_from_cuda(
     oracle: Array,
     arithmetic: Arithmetic,
-    sides: Sequence[RoundingRuns],
+    mine: RoundingRuns | None,
     flushed: float = 0.0,
     is_ordered: bool = False,
     approximates: bool = True,
+    theirs: Callable[[], RoundingRuns | None] = _no_runs,
 ) -> Expected:
     """Return the expectation of an output. All arrays have its dtype and logical shape.
 
@@ -89,31 +101,34 @@ def expected_from_cuda(
     Args:
         oracle: CUDA's output.
         arithmetic: What the code computes; see ``Arithmetic``.
-        sides: The runs of each side that can be executed with other roundings, the side under test first.
+        mine: The runs of the side under test; None if its arithmetic is exact.
         flushed: Additional absolute error of f32 if one side flushes subnormal numbers and the other adds them.
         is_ordered: Both sides add numbers in the same order.
         approximates: CUDA's side may have approximate instructions. Without them, an element that no run moves differs
             by at most an ULP: functions that reach a constant, such as tanh, may reach it one ULP earlier.
+        theirs: Returns the runs of CUDA's side, if it can be executed with other roundings. Called only for results
+            that would be wrong if the port were as precise.
     """
     kind = array_dtype(oracle)
     if kind.is_block:
-        return Expected(oracle, accepts=lambda got: _right_blocks(oracle, arithmetic, sides, got))
-    if arithmetic < Arithmetic.ROUNDS or not sides:
+        return Expected(oracle, accepts=lambda got: _right_blocks(oracle, arithmetic, mine, got))
+    if arithmetic < Arithmetic.ROUNDS or mine is None:
         return Expected(oracle, sign_of_zero=arithmetic is Arithmetic.MOVES)
     if not kind.is_float:
-        return _integers(oracle, sides)
-    runs = [side.wide for side in sides]
-    others = [_wides(side.nearest, *each) for side in sides for each in (side.narrowed, side.unflushed)]
-    kept = [_wides(*side.unflushed) for side in sides if side.unflushed]
-    mixed = np.logical_or.reduce([*map(_is_mixed, [*runs, *others])])
-    spread, more = _spreads(sides, kept), np.add.reduce([*map(_spread, others)])
-    nominal, value = runs[0][0], _wide(oracle)
-    size = np.nan_to_num(np.abs(runs[0]), nan=0.0, posinf=0.0).max(0)
+        return Expected(oracle, accepts=lambda got: _right_integers(oracle, mine, got))
+    runs = mine.wide
+    others = [_wides(mine.nearest, *each) for each in (mine.narrowed, mine.unflushed)]
+    mixed = np.logical_or.reduce([*map(_is_mixed, [runs, *others])])
+    spread, more = mine.spread, np.add.reduce([*map(_spread, others)])
+    if mine.unflushed:
+        spread = spread + _spread(_wides(*mine.unflushed))
+    nominal, value = runs[0], _wide(oracle)
+    size, computed = _size(runs), _computed_in(kind, [value, runs])
     # Exact, except where one function flushes the smallest numbers to 0 and another does not (D14).
     exact = _allowed(kind, spread, np.zeros_like(size))
     allowed = exact
-    if any(map(_moves, sides)):
-        computed, still = _computed_in(kind, [value, *runs]), spread + more == 0
+    if _moves(mine):
+        still = spread + more == 0
         allowed = _allowed(computed, spread, size) + more
         if kind.precision < WIDE:  # the exact value of an element that no run moves is a number of the narrow type
             allowed = np.where(still, exact, allowed)
@@ -124,22 +139,28 @@ def expected_from_cuda(
     mixed |= np.isinf(value) & np.isfinite(nominal) & (np.signbit(value) == np.signbit(nominal)) & overflows
     if not is_ordered:  # the order of a sum decides whether it meets the opposite infinity
         mixed |= (np.isinf(value) & np.isnan(nominal)) | (np.isnan(value) & np.isinf(nominal))
-    bias = functools.partial(_bias, value, spread + more) if kind.precision < WIDE else None
+    bias = functools.partial(_bias, value, spread + more)
+    if kind.precision >= WIDE:
+        known = more + flushed * (kind.name == "f32")
+        bias = functools.partial(_loss, value, mine, computed, mixed, known, theirs)
     return Expected(oracle, lambda _: Bounds(value, 0.0, allowed, allowed), unspecified=mixed, bias=bias)
 
 
+def _size(runs: Array) -> Array:
+    """The size of the largest finite run."""
+    return np.asarray(np.nan_to_num(np.abs(runs), nan=0.0, posinf=0.0).max(0))
+
+
 @np.errstate(all="ignore")
-def is_unstable(oracle: Array, sides: Sequence[RoundingRuns], input_size: float) -> bool:
+def is_unstable(oracle: Array, mine: RoundingRuns | None, input_size: float) -> bool:
     """Return True if roundings leave no digit of an element, and move it by more than the largest number of the inputs.
 
     Examples are the solution of a singular system of equations, and an iteration that diverges.
     """
     kind = array_dtype(oracle)
-    if kind.is_block or not kind.is_float or not sides:
+    if kind.is_block or not kind.is_float or mine is None:
         return False
-    size = np.nan_to_num(np.abs(np.concatenate([side.wide for side in sides])), nan=0.0, posinf=0.0).max(0)
-    spread = _spreads(sides)
-    return bool(((spread > input_size) & (furthest(kind.name) * spread >= size)).any())
+    return bool(((mine.spread > input_size) & (furthest(kind.name) * mine.spread >= _size(mine.wide))).any())
 
 
 BIASED = 24
@@ -171,6 +192,38 @@ def _bias(value: Array, spread: Array, got: Array) -> str:
         if (signs >= 0).all():
             return f"all {count} differences from CUDA's values are {direction}: one side does not round to nearest"
     return ""
+
+
+@np.errstate(all="ignore")
+def _loss(
+    value: Array,
+    mine: RoundingRuns,
+    computed: DType,
+    mixed: Array,
+    known: Array,
+    theirs: Callable[[], RoundingRuns | None],
+    got: Array,
+) -> str:
+    """Return a sentence if elements are right only because roundings move them much further than CUDA's.
+
+    Then the port is less precise, for example because of a formula whose terms cancel. ``known`` is the part of the
+    allowed distance that known differences explain.
+    """
+    size = _size(mine.wide)
+    unit, change = ulp_safe(size, computed), np.abs(_wide(got) - value) - known
+    judged = np.isfinite(change) & ~mixed & (np.abs(value) >= 2.0 ** array_dtype(got).emin)
+    if not (judged & (change > furthest(computed.name) * LOSS * unit)).any():
+        return ""
+    runs = theirs()
+    if runs is None:
+        return ""
+    spread = np.maximum(runs.spread, unit)
+    beyond = judged & ~_is_mixed(runs.wide) & (change > furthest(computed.name) * LOSS * spread)
+    if not beyond.any():
+        return ""
+    worst = np.unravel_index(np.where(beyond, change / spread, 0.0).argmax(), beyond.shape)
+    moved, less = (f"{each[worst] / unit[worst]:,.0f}" for each in (mine.spread, spread))
+    return f"roundings move an element by {moved} ULP, and by {less} ULP in CUDA's code: AMD's side is less precise"
 
 
 def _moves(side: RoundingRuns) -> bool:
@@ -217,31 +270,22 @@ def _spread(runs: Array) -> Array:
     return np.where(np.isfinite(runs).all(0), runs.max(0) - runs.min(0), 0.0)
 
 
-def _spreads(sides: Sequence[RoundingRuns], more: Sequence[Array] = ()) -> Array:
-    """The sum of the spreads of all sides, and of ``more`` runs."""
-    return np.asarray(np.add.reduce([*(side.spread for side in sides), *map(_spread, more)]))
+def _right_integers(oracle: Array, mine: RoundingRuns, got: Array) -> Array:
+    """Return a mask of the integers that are as close to CUDA's as the runs are to each other."""
 
-
-def _integers(oracle: Array, sides: Sequence[RoundingRuns]) -> Expected:
-    """Accept integers as close to CUDA's as the runs of each side are to each other."""
-    return Expected(oracle, accepts=lambda got: _right_integers(oracle, sides, got))
-
-
-def _right_integers(oracle: Array, sides: Sequence[RoundingRuns], got: Array) -> Array:
     def apart(a: Array, b: Array) -> Array:
         return np.asarray(np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64))
 
-    rooms = (apart(np.minimum.reduce(side.runs), np.maximum.reduce(side.runs)) for side in sides)
-    return np.asarray(apart(oracle, got) <= np.add.reduce([np.zeros(oracle.shape, np.uint64), *rooms]))
+    return np.asarray(apart(oracle, got) <= apart(np.minimum.reduce(mine.runs), np.maximum.reduce(mine.runs)))
 
 
-def _right_blocks(oracle: Array, arithmetic: Arithmetic, sides: Sequence[RoundingRuns], got: Array) -> Array:
+def _right_blocks(oracle: Array, arithmetic: Arithmetic, mine: RoundingRuns | None, got: Array) -> Array:
     """Return a mask of the blocks whose fields are all right: integers as ``_integers``, scales as float outputs."""
     right = np.ones(oracle.shape, np.bool_)
     for name in oracle.dtype.names or ():
         field = oracle[name]
-        moved = [side.field(name) for side in sides]
-        if field.dtype.kind == "f":
+        moved = mine.field(name) if mine else None
+        if field.dtype.kind == "f" or moved is None:
             found = accepted_elements(expected_from_cuda(field, arithmetic, moved), got[name], "amd")
         else:
             found = _right_integers(field, moved, got[name])

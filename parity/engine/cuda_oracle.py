@@ -60,29 +60,45 @@ class CudaOracle:
             Unreferenced: The code cannot be executed with other roundings.
         """
         if all(same_values(self.outputs[name], got[name]) for name in self.outputs):
-            return {name: expected_from_cuda(value, Arithmetic.COMPARES, []) for name, value in self.outputs.items()}
+            return {name: expected_from_cuda(value, Arithmetic.COMPARES, None) for name, value in self.outputs.items()}
         return self._expected
 
     @functools.cached_property
     def _expected(self) -> Mapping[str, Expected]:
-        sides = [
-            self._narrowing_to_nearest,
-            *([self.theirs] if self.theirs and isinstance(self.theirs.session, SupportsShadows) else []),
-        ]
-        ran = [_ran(self.call, side) for side in sides]
-        arithmetic = max(each for each, _ in ran)
+        arithmetic, shadows = _ran(self.call, self._narrowing_to_nearest)
         approximates = not self._ptx or bool(_APPROXIMATE.search(self._ptx))
-        moved = [shadows() for _, shadows in ran] if arithmetic is Arithmetic.ROUNDS else []
-        runs = {name: [outputs[name] for outputs in moved] for name in self.outputs}
+        runs = shadows() if arithmetic is Arithmetic.ROUNDS else {}
         items = self.outputs.items()
-        size = self._input_size if moved else 0.0
-        if any(is_unstable(value, runs[name], size) for name, value in items):
+        size = self._input_size if runs else 0.0
+        if any(is_unstable(value, runs.get(name), size) for name, value in items):
             return {name: Expected(value, unspecified=np.ones(value.shape, bool)) for name, value in items}
         flushed, is_ordered = self._flushed, self._is_ordered
         return {
-            name: expected_from_cuda(value, arithmetic, runs[name], flushed, is_ordered, approximates)
+            name: expected_from_cuda(
+                value,
+                arithmetic,
+                runs.get(name),
+                flushed,
+                is_ordered,
+                approximates,
+                functools.partial(self._their_runs, name),
+            )
             for name, value in items
         }
+
+    def _their_runs(self, name: str) -> RoundingRuns | None:
+        """The runs of an output of CUDA's side; None if they are unknown."""
+        return self._theirs.get(name)
+
+    @functools.cached_property
+    def _theirs(self) -> Mapping[str, RoundingRuns]:
+        """The runs of CUDA's outputs; empty if shadow runs of PTX do not move all of its operations."""
+        if self.theirs is None or not self._ptx or _NOT_MOVED.search(self._ptx):
+            return {}
+        try:
+            return _ran(self.call, self.theirs)[1]()
+        except Unreferenced:
+            return {}
 
     @functools.cached_property
     def _ptx(self) -> str:
@@ -139,6 +155,8 @@ class CudaOracle:
 
 
 _APPROXIMATE = re.compile(r"\.(?:approx|full)\b")
+_NOT_MOVED = re.compile(r"\bbf16|\b\w*mma\b")
+"""What shadow runs of PTX do not move."""
 _EXP = re.compile(r"\bv_exp_f32")
 _SUMS = re.compile(r"\b(?:atom|red)(?!\.[\w.:]*shared)\.[\w.:]*add[\w.:]*\.f32\b")
 LEAST_NORMAL = 2.0**-126

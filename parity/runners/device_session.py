@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +15,12 @@ from parity.emulator.device import Device
 from parity.emulator.faults import KernelFault, UnknownInstruction, UnsupportedFeature, source_location
 from parity.emulator.instruction import Instruction
 from parity.emulator.launch_options import REGISTER_FILL
+from parity.emulator.shadow_runs import shadow_seed
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.code_object import CodeObject, MissingKernel, source_name
 from parity.model.coverage import Point
 from parity.model.launch import POISON, UNUSED, Buffer, Fault, Launch, Outcome
-from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor
+from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor, launch_seed
 
 ORDERS = 4
 """Number of wavefront orders that are tried for a failing launch."""
@@ -47,11 +49,19 @@ def chosen_results(launch: Launch) -> ApproximateResults:
 
 
 class DeviceSession:
-    """One emulated device. Every launch finds it empty and leaves it empty."""
+    """One emulated device. Every launch finds it empty and leaves it empty.
 
-    def __init__(self, device: Device) -> None:
+    ``shadow`` makes a device of the same kind that executes shadow runs (``parity.emulator.shadow_runs``).
+    """
+
+    def __init__(self, device: Device, shadow: Callable[[], Device]) -> None:
         self._device = device
         self._executor = LaunchExecutor(device)
+        self._make_shadow = shadow
+
+    @functools.cached_property
+    def _shadow(self) -> DeviceSession:
+        return DeviceSession(self._make_shadow(), self._make_shadow)
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
         """Translate and compile kernels. ``execute`` reports a kernel that cannot be translated."""
@@ -100,6 +110,12 @@ class DeviceSession:
         if check_defined and executor.changed_variables and outcome.fault is None:
             outcome = replace(outcome, fault=self._earlier_launch(request, outcome))
         return outcome
+
+    def shadow_outcomes(self, request: EmulatedLaunch, numbers: Sequence[int]) -> tuple[Outcome, ...]:
+        """Execute the shadow runs with these numbers."""
+        seed, results = launch_seed(request.launch), ApproximateResults.DOCUMENTED
+        drawn = (replace(request, results=results, draw=shadow_seed(seed, number)) for number in numbers)
+        return tuple(self._shadow._execute(each, check_defined=False) for each in drawn)
 
     def _without_effect(self, request: EmulatedLaunch, fault: Fault) -> Outcome | None:
         """Return the outcome with a note if memory that nothing has written changes neither results nor control flow.

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.compilers.zig import check_obtainable
-from parity.emulator.amdgpu import shadow as shadow_runs
+from parity.emulator import shadow_runs
 from parity.emulator.amdgpu.device import AmdgpuDevice
-from parity.emulator.approximate import ApproximateResults
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Launch, Outcome, Shadows
 from parity.platform.cache import Cache, default_root
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.device_session import DeviceSession
-from parity.runners.emulated_launch import EmulatedLaunch, launch_seed
+from parity.runners.emulated_launch import EmulatedLaunch
 
 INSTRUCTIONS = 50_000_000
 """Instruction budget of one launch, to stop endless loops: some hundred times what the largest case needs."""
@@ -58,12 +57,13 @@ class EmulatedSession(DeviceSession):
 
     _device: AmdgpuDevice
 
-    def __init__(self, checked: bool, *, counted: bool = False, shadow: bool = False) -> None:
+    def __init__(self, checked: bool, *, counted: bool = False) -> None:
         budget, cache = COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS, Cache(default_root() / "emulator")
-        device = partial(AmdgpuDevice, checked=checked, traced=checked, counted=counted, shadow=shadow)
-        super().__init__(device(instruction_budget=budget, cache=cache))
+        device = partial(AmdgpuDevice, instruction_budget=budget, cache=cache)
+        super().__init__(
+            device(checked=checked, traced=checked, counted=counted), partial(device, checked=False, shadow=True)
+        )
         self._counting: EmulatedSession | None = None
-        self._shadow: EmulatedSession | None = None
 
     @property
     def nearest(self) -> NearestExecutor:
@@ -93,12 +93,9 @@ class EmulatedSession(DeviceSession):
         return max(self._device.arithmetic(code, each.kernel) for each in launch.sequence)
 
     def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
-        """Run the launch with nearest results, then its shadow runs (``parity.emulator.amdgpu.shadow``)."""
+        """Run the launch with nearest results, then its shadow runs."""
         request = EmulatedLaunch(code, launch, buffers)
-
-        def runs(numbers: Sequence[int]) -> tuple[Outcome, ...]:
-            return tuple(self._shadow_run(request, number) for number in numbers)
-
+        runs = partial(self.shadow_outcomes, request)
         nearest, moved = self._execute(request), runs(shadow_runs.SHADOW_RUNS)
         if all(each.fault is None and _same_bytes(each, nearest) for each in moved):
             moved += runs(shadow_runs.EXTRA_SHADOW_RUNS)
@@ -106,13 +103,6 @@ class EmulatedSession(DeviceSession):
         has_flush = any(self._device.flushes_subnormals(code, each.kernel) for each in launch.sequence)
         narrow = runs(shadow_runs.BF16_SHADOW_RUNS) if has_bf16 else ()
         return Shadows(nearest, moved, narrow, runs(shadow_runs.UNFLUSHED_SHADOW_RUNS) if has_flush else ())
-
-    def _shadow_run(self, request: EmulatedLaunch, number: int) -> Outcome:
-        if self._shadow is None:
-            self._shadow = EmulatedSession(False, shadow=True)
-        draw = shadow_runs.shadow_seed(launch_seed(request.launch), number)
-        drawn = replace(request, results=ApproximateResults.DOCUMENTED, draw=draw)
-        return self._shadow._execute(drawn, check_defined=False)
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, LIMITS, target
 from parity.compilers.zig import check_obtainable
 from parity.emulator.ptx.device import PtxDevice
+from parity.emulator.shadow_runs import SHADOW_RUNS
+from parity.model.code_object import CodeObject
+from parity.model.launch import Arithmetic, Buffer, Launch, Shadows
 from parity.platform.cache import Cache, default_root
 from parity.platform.fork_server import preload
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.device_session import DeviceSession
 from parity.runners.emulated import INSTRUCTIONS
+from parity.runners.emulated_launch import EmulatedLaunch
 
 
 class PtxRunner:
@@ -40,6 +47,21 @@ class PtxRunner:
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         # ``checked`` is ignored: PTX does not run faster without checks.
-        return DeviceSession(
-            PtxDevice(traced=True, instruction_budget=INSTRUCTIONS, cache=Cache(default_root() / "emulator"))
-        )
+        return PtxSession()
+
+
+class PtxSession(DeviceSession):
+    """An emulated NVIDIA GPU. It also runs launches with other roundings."""
+
+    def __init__(self) -> None:
+        device = partial(PtxDevice, instruction_budget=INSTRUCTIONS, cache=Cache(default_root() / "emulator"))
+        super().__init__(device(traced=True), partial(device, traced=True, shadow=True))
+
+    def arithmetic(self, code: CodeObject, launch: Launch) -> Arithmetic:
+        """Implement ``SupportsShadows.arithmetic``. PTX is not classified: it may round."""
+        return Arithmetic.ROUNDS
+
+    def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
+        """Run the launch with nearest results, then its shadow runs."""
+        request = EmulatedLaunch(code, launch, buffers)
+        return Shadows(self._execute(request), self.shadow_outcomes(request, SHADOW_RUNS))

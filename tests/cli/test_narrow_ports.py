@@ -1,4 +1,4 @@
-"""Ports that compute with fewer bits than the CUDA kernel fail without a reference; correct ports pass."""
+"""Ports that are less precise than the CUDA kernel fail without a reference; correct ports pass."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ __device__ inline __nv_bfloat16 truncated(float x) {
     return reinterpret_cast<__nv_bfloat16&>(bits);
 }
 __device__ inline float stored(float x) { return PORT(x); }
+__device__ inline float growth(float x) { return GROWTH(x); }
 __device__ inline __nv_bfloat16 rounded(float x) { return ROUND(x); }
 /** Keeps the upper bits of a NaN, which may all be 0. */
 __device__ inline unsigned short bfloat_bits(__half x) {
@@ -35,11 +36,16 @@ __device__ inline __half larger(__half x) {
 __device__ inline unsigned short bfloat_bits(__half x) { return __float_as_uint(__half2float(x)) >> 16; }
 __device__ inline __half larger(__half x) { return __hmax(x, __float2half(1.0f)); }
 __device__ inline float stored(float x) { return x; }
+__device__ inline float growth(float x) { return expm1f(x); }
 __device__ inline __nv_bfloat16 rounded(float x) { return __float2bfloat16(x); }
 #endif
 extern "C" __global__ void scale_f32(const float* x, float* out, float a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = stored(x[i] * a) + 0.5f;
+}
+extern "C" __global__ void growth_f32(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = growth(x[i]);
 }
 extern "C" __global__ void product_bf16(const __nv_bfloat16* x, const __nv_bfloat16* y, __nv_bfloat16* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -59,6 +65,8 @@ from parity.op import Op
 
 scale = Op("mine.scale", kernel="scale_{T}", types=("f32",), args="x out a n:i32=numel", inputs={"x": "T"},
            params={"a": "T"}, block=64, grid_stride=False)
+growth = Op("mine.growth", kernel="growth_{T}", types=("f32",), args="x out n:i32=numel", inputs={"x": "T"}, block=64,
+            grid_stride=False)
 product = Op("mine.product", kernel="product_{T}", types=("bf16",), args="x y out n:i32=numel",
              inputs={"x": "T", "y": "T"}, block=64, grid_stride=False)
 bfloat = Op("mine.bfloat", kernel="bfloat_{T}", types=("f16",), args="x out n:i32=numel", inputs={"x": "T"},
@@ -73,10 +81,13 @@ PRODUCT = "mine.product[bf16](x=400~normal@0 y=400~normal@0)"
 def port(tmp_path, parity, monkeypatch):
     """Return a function that runs a case with a port's conversion and rounding."""
 
-    def run(case: str, conversion: str = "x", rounding: str = "__float2bfloat16(x)", kept: int = 0x40):
+    def run(
+        case: str, conversion: str = "x", rounding: str = "__float2bfloat16(x)", kept: int = 0x40, growth="expm1f(x)"
+    ):
         for folder, name, text in (("kernels", "mine.cu", KERNELS), ("cases", "mine.py", CASES)):
             (tmp_path / folder).mkdir(exist_ok=True)
             text = text.replace("PORT(x)", conversion).replace("ROUND(x)", rounding).replace("KEPT", str(kept))
+            text = text.replace("GROWTH(x)", growth)
             (tmp_path / folder / name).write_text(text)
         (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
         monkeypatch.chdir(tmp_path)
@@ -91,6 +102,13 @@ def test_port_through_half_fails(port, data):
     assert port(case).code == 0
     result = port(case, "float(_Float16(x))")
     assert result.code == 1 and "FAIL  scale_f32 on gfx1100" in result.out, result.out
+
+
+def test_port_with_terms_that_cancel_fails(port):
+    case = "mine.growth[f32](x=64~1e-5..1e-3@0)"
+    assert port(case).code == 0
+    result = port(case, growth="expf(x) - 1.0f")
+    assert result.code == 1 and "ULP in CUDA's code: AMD's side is less precise" in result.out, result.out
 
 
 def test_port_that_truncates_fails(port):

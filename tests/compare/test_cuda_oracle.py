@@ -15,14 +15,18 @@ MOVES, COMPARES, ROUNDS = Arithmetic
 K = furthest("f32")
 
 
-def judged(standard, got, arithmetic, *sides, kind=np.float32, beside=(0, 1), **options):
+def judged(standard, got, arithmetic, mine=(), theirs=(), kind=np.float32, beside=(0, 1), **options):
     """Judge one element, given the runs of each side; the first run uses the code's own roundings.
 
     A second, correct element has the different runs ``beside``.
     """
-    runs = [[np.array([value, beside[number > 0]], kind) for number, value in enumerate(side)] for side in sides]
-    moved = [RoundingRuns(nearest, more) for nearest, *more in runs]
-    expected = expected_from_cuda(np.array([standard, beside[0]], kind), arithmetic, moved, **options)
+
+    def runs(values):
+        arrays = [np.array([value, beside[number > 0]], kind) for number, value in enumerate(values)]
+        return RoundingRuns(arrays[0], arrays[1:]) if arrays else None
+
+    oracle = np.array([standard, beside[0]], kind)
+    expected = expected_from_cuda(oracle, arithmetic, runs(mine), theirs=lambda: runs(theirs), **options)
     return compare(expected, np.array([got, beside[0]], kind), vendor="amd")
 
 
@@ -62,10 +66,16 @@ def test_cancellation_allows_spread_of_runs():
     assert not judged(2.0**-24, 2.0**-30, ROUNDS, [2.0**-30, 2.0**-29]).passed
 
 
-def test_spreads_of_both_sides_add_up():
-    mine, theirs = [1.5, ulps(1.5, 1)], [1.5, ulps(1.5, 3)]
-    assert not judged(ulps(1.5, 90), 1.5, ROUNDS, mine).passed
-    assert judged(ulps(1.5, 90), 1.5, ROUNDS, mine, theirs).passed
+def test_port_that_is_less_precise_than_cuda_fails():
+    mine, theirs = [1.5, ulps(1.5, 7475)], [1.5, ulps(1.5, 1)]
+    assert judged(ulps(1.5, 360), 1.5, ROUNDS, mine, theirs).passed
+    lossy = judged(ulps(1.5, 361), 1.5, ROUNDS, mine, theirs)
+    assert lossy.kind == "value"
+    assert "an element by 7,475 ULP, and by 1 ULP in CUDA's code: AMD's side is less precise" in lossy.detail
+    assert judged(ulps(1.5, 361), 1.5, ROUNDS, mine).passed  # CUDA's spread is unknown
+    assert judged(ulps(1.5, 720), 1.5, ROUNDS, mine, [1.5, ulps(1.5, 2)]).passed
+    assert judged(2.0**-149 * 720, 0.0, ROUNDS, [0.0, 2.0**-130], [0.0]).passed  # subnormal numbers may be flushed
+    assert judged(ulps(1.5, 361), 1.5, ROUNDS, mine, [1.5, np.nan]).passed  # a rounding decides about NaN
 
 
 @pytest.mark.parametrize(("approximates", "distance", "right"), [(True, 22, True), (False, 1, True), (False, 2, False)])
@@ -92,7 +102,7 @@ def test_underflow_to_zero_is_allowed():
 def test_flushed_subnormals_in_sums_are_allowed():
     for kind, flushed, right in ((np.float32, 0, False), (np.float32, 2.0**-126, True), (np.float64, 2.0**-126, False)):
         value = np.zeros(1, kind)
-        expected = expected_from_cuda(value, ROUNDS, [RoundingRuns(value, [value])], flushed)
+        expected = expected_from_cuda(value, ROUNDS, RoundingRuns(value, [value]), flushed)
         assert compare(expected, value + kind(2.0**-127), vendor="amd").passed == right
 
 
@@ -125,16 +135,16 @@ def test_overflow_to_infinity_or_nan_is_not_judged():
 )
 def test_result_without_digits_is_unstable(runs, unstable):
     near, *moved = (np.array([1.0, each], np.float32) for each in runs)
-    assert is_unstable(near, [RoundingRuns(near, moved)], 100.0) is unstable
-    assert not is_unstable(near, [RoundingRuns(near, moved)], np.inf)
+    assert is_unstable(near, RoundingRuns(near, moved), 100.0) is unstable
+    assert not is_unstable(near, RoundingRuns(near, moved), np.inf)
 
 
 def test_spread_of_runs_is_computed_once(monkeypatch):
     one, computed = np.array([1.5, 2.0], np.float32), []
     monkeypatch.setattr(cuda_oracle, "_spread", lambda runs: (computed.append(len(runs)), np.ptp(runs, 0))[1])
     side = RoundingRuns(one, [one, ulps(one, 1)])
-    assert not is_unstable(one, [side], 100.0)
-    assert compare(expected_from_cuda(one, ROUNDS, [side]), one, vendor="amd").passed
+    assert not is_unstable(one, side, 100.0)
+    assert compare(expected_from_cuda(one, ROUNDS, side), one, vendor="amd").passed
     assert computed.count(3) == 1
 
 
@@ -159,7 +169,7 @@ def test_products_rounded_to_bf16_count_once():
     nearest, moved, narrowed = values
     for apart, passes in ((2, True), (3, False)):
         expected = expected_from_cuda(
-            np.array([1 + apart * 2.0**-7], kind), ROUNDS, [RoundingRuns(nearest, [moved], [narrowed])]
+            np.array([1 + apart * 2.0**-7], kind), ROUNDS, RoundingRuns(nearest, [moved], [narrowed])
         )
         assert compare(expected, nearest, vendor="amd").passed is passes
 
@@ -184,7 +194,7 @@ def test_blocks_are_equal_unless_rounding_changes_them():
     kind = np.dtype([("d", "<f2"), ("qs", "i1", (32,))])
     one, two, three = np.zeros(2, kind), np.zeros(2, kind), np.zeros(2, kind)
     two["qs"][1, 5], three["qs"][0, 0] = 1, 1
-    expected = expected_from_cuda(one, ROUNDS, [RoundingRuns(one, [two])])
+    expected = expected_from_cuda(one, ROUNDS, RoundingRuns(one, [two]))
     assert compare(expected, two, vendor="amd").passed
     assert compare(expected, three, vendor="amd").first.coordinates == (0,)
     both = two.copy()
@@ -192,7 +202,7 @@ def test_blocks_are_equal_unless_rounding_changes_them():
     assert compare(expected, both, vendor="amd").first.coordinates == (1,)
     for block in (one, two):
         block["d"].view("<u2")[0] = 0x7E00 + len(block) * (block is two)  # NaN with different payloads
-    assert compare(expected_from_cuda(one, COMPARES, []), one, vendor="amd").passed
+    assert compare(expected_from_cuda(one, COMPARES, None), one, vendor="amd").passed
     assert same_values(one[:1], two[:1])
 
 
@@ -222,5 +232,5 @@ def test_differences_of_equal_inputs_count_once_for_the_direction(inputs, biased
     """Each element is one ULP below CUDA's value, which the bound allows."""
     values = np.tile(np.arange(128, 128 + inputs), 4).astype(ml_dtypes.bfloat16)
     below = (values.view(np.uint16) - 1).astype(np.uint16).view(ml_dtypes.bfloat16)
-    expected = expected_from_cuda(values, ROUNDS, [RoundingRuns(values, [below])])
+    expected = expected_from_cuda(values, ROUNDS, RoundingRuns(values, [below]))
     assert compare(expected, below, vendor="amd").passed != biased

@@ -30,10 +30,10 @@ from parity.compilers.targets import TARGETS
 from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.amdgpu.matrix import SUMS, TYPE_BITS, MatrixInstruction, matrix_instructions, matrix_mnemonics
-from parity.emulator.amdgpu.shadow import ROUND_DOWN, shadow_seed
 from parity.emulator.approximate import ApproximateResults
 from parity.emulator.faults import UnknownInstruction
 from parity.emulator.launch_options import LaunchOptions
+from parity.emulator.shadow_runs import ROUND_DOWN, shadow_seed
 from parity.model import code_object
 
 Array = np.ndarray[Any, Any]

@@ -10,14 +10,13 @@ import pytest
 from parity.build.modules import build
 from parity.emulator.amdgpu.listing import parse_instruction
 from parity.emulator.amdgpu.shadow import (
-    EACH_LANE,
-    SHADOW_RUNS,
     classify_arithmetic,
     foreign_types,
     integer_divisions,
     is_reordering,
     round_to_nearest,
 )
+from parity.emulator.shadow_runs import EACH_LANE, SHADOW_RUNS
 from parity.model.dtypes import dtype
 from parity.model.launch import Arithmetic, Buffer, Launch, Pointer, Scalar
 from parity.runners import SupportsShadows, runner, shadow_session

@@ -18,34 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from parity.emulator.amdgpu.approximate import APPROXIMATE
 from parity.emulator.instruction import Instruction
-from parity.emulator.runtime_headers import constants
 from parity.model.launch import Arithmetic
-
-_SHADOW = constants("shadow.h")
-EACH_LANE: int = _SHADOW["EACH_LANE"]
-ROUND_DOWN: int = _SHADOW["ROUND_DOWN"]
-_APART: int = _SHADOW["NO_CONTRACTION"]
-_PATTERN: int = _SHADOW["PATTERN"]
-_RANDOM: int = _SHADOW["RANDOM"]
-_NARROW: int = _SHADOW["NARROW_PRODUCTS"]
-_RUNS: int = _SHADOW["RUN_NUMBERS"]
-
-SHADOW_RUNS = (
-    *(0, ROUND_DOWN, _APART, _APART | ROUND_DOWN),
-    *(n * _PATTERN | more for n in range(1, 7) for more in (0, _APART | ROUND_DOWN)),
-    *(_RANDOM, _RANDOM | _APART),
-    *(_RANDOM | EACH_LANE | n % 2 * _APART | _RUNS * (n // 2) for n in range(6)),
-)
-"""The numbers of the runs whose differences show which roundings affect a result (``enum ShadowRun``)."""
-
-EXTRA_SHADOW_RUNS = tuple(_RANDOM | n % 2 * _APART | _RUNS * (1 + n // 2) for n in range(16))
-"""Further runs, for a launch whose outputs are the same in all ``SHADOW_RUNS``."""
-
-BF16_SHADOW_RUNS = (_APART | _NARROW, _APART | _NARROW | ROUND_DOWN)
-"""Runs with the roundings of a compiler that does not contract, for kernels that compute with bf16 in f32."""
-
-UNFLUSHED_SHADOW_RUNS = tuple(_SHADOW["KEEP_SUBNORMALS"] | number for number in SHADOW_RUNS)
-"""Runs of a matrix core that keeps subnormal numbers, like CUDA's; AMD's treats them as zero (divergence D25)."""
 
 _FLOATS = re.compile(r"f16|f32|f64|dot2")
 _CROSSES_LANES = re.compile(r"(?:S\(\d+\)|vcc|scc|exec|left|\bd) ?(?:\[\d+\])? = |return|GO_|shuffle")
@@ -149,11 +122,6 @@ def _registers(operands: str) -> set[str]:
     """The vector registers of operands."""
     ranges = ((file, int(one or first), int(one or last)) for file, one, first, last in _REGISTERS.findall(operands))
     return {f"{file}{number}" for file, first, last in ranges for number in range(first, last + 1)}
-
-
-def shadow_seed(seed: int, number: int) -> int:
-    """Return the seed (32 bits) of a shadow run, from the seed of the launch and the number of the run."""
-    return (seed * _RUNS + number) & 0xFFFFFFFF
 
 
 _MNEMONIC = re.compile(r"\b(?:v|s|ds|global|flat|buffer|scratch)_[a-z0-9_]+")

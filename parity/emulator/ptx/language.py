@@ -26,6 +26,9 @@ from parity.model.code_object import CodeObject, Kernel
 _NO_ERRORS = error_table({})
 _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red)\b")
 _COMPARES = re.compile(r"\b(?:atom|red)\.[\w.:]*cas\b")
+_FLOATS = re.compile(r"f16|f32|f64")
+_APPROXIMATE = re.compile(r"h200::(\w+?)_\w+\([^()]*\)")
+"""A call that computes an approximate instruction: the group is the function, such as ``ex2``."""
 _LINE = re.compile(r"^\s*\.loc.*\n|//.*", re.MULTILINE)
 
 
@@ -44,12 +47,14 @@ class Ptx(Language):
         return Traits(any(map(_BARRIER.search, texts)), any(map(_COMPARES.search, texts)))
 
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> ThreadedCode:
-        if shadow:
-            raise ParityError("PTX does not have shadow runs")
         return translate(executed_functions(listing, name), memory_layout(listing, name))
 
     def step_function(self, step: str, *, shadow: bool) -> str:
-        return f'#include "ptx.h"\nSTEP({SYMBOL}, {step})'
+        if not shadow or not _FLOATS.search(step):
+            return f'#include "ptx.h"\nSTEP({SYMBOL}, {step})'
+        moved = _APPROXIMATE.sub(r"shadow_near(\g<0>, APPROXIMATE_\g<1>, shadow_up(t, o))", step)
+        macro = "SHADOW_STEP" if moved == step else "SHADOW_NEAREST_STEP"
+        return f'#include "ptx.h"\n#include "shadow.h"\n{macro}({SYMBOL}, {moved})'
 
     def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
         raise ParityError("PTX runs as threaded code only; the device must be traced and must not count instructions")

@@ -1,0 +1,52 @@
+"""Shadow runs of PTX: operations round up or down, and approximate instructions move by their error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from parity.compilers.ptx_code_object import parse_ptx
+from parity.compilers.targets import target
+from parity.model.dtypes import dtype
+from parity.model.launch import Buffer, Launch, Pointer
+from parity.runners.ptx import PtxSession
+from tests.emulator.ptx.ptx_runs import kernel, module
+
+ULP = 2.0**-24
+"""Of the numbers in [1/4, 1/2)."""
+CASES = {
+    "quotient": ("div.rn.f32 %f2, %f1, 0f40400000;", 1.0, 1 / 3, ULP / 2, 2 * ULP),
+    "fused": ("fma.rn.f32 %f2, %f1, 0f3DCCCCCD, 0f3DCCCCCD;", 2.9, 0.39, ULP / 2, 2 * ULP),
+    "root": ("sqrt.rn.f32 %f2, %f1;", 0.1, 0.1**0.5, ULP / 2, 2 * ULP),
+    "single": (
+        "cvt.f64.f32 %e1, %f1; div.rn.f64 %e1, %e1, 0d4008000000000000; cvt.rn.f32.f64 %f2, %e1;",
+        1.0,
+        1 / 3,
+        ULP / 2,
+        2 * ULP,
+    ),
+    "approximate": ("ex2.approx.f32 %f2, %f1;", -1.5, 2**-1.5, 2 * ULP, 12 * ULP),
+    "cosine": ("cos.approx.f32 %f2, %f1;", 1.25, 0.3153, 4 * ULP, 20 * ULP),
+    "power": ("ex2.approx.f32 %f2, %f1;", -2.0, 0.25, 0, 0),
+    "product": ("mul.rn.f32 %f2, %f1, 0f3F000000;", 0.75, 0.375, 0, 0),
+    "downward": ("div.rm.f32 %f2, %f1, 0f40400000;", 1.0, 1 / 3, 0, 2 * ULP),
+    "integer": ("cvt.rni.s32.f32 %r1, %f1; cvt.rn.f32.s32 %f2, %r1;", 2.5, 2.0, 0, 0),
+    "quiet": ("mov.b32 %r1, %f1; add.u32 %r1, %r1, 1; mov.b32 %f2, %r1;", 1.0, 1.0, 0, 0),
+}
+"""Instructions from %f1 to %f2, the operand, about the result, and limits of the spread."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ptx_shadow_runs_move_what_is_rounded(name):
+    body, operand, value, least, most = CASES[name]
+    code = parse_ptx(
+        module(kernel(f"ld.global.f32 %f1, [%x]; {body} st.global.f32 [%y], %f2;")), "module", target("sm_90")
+    )
+    x = np.full(32, operand, np.float32)
+    buffers = {"x": Buffer(dtype("f32"), x), "y": Buffer(dtype("f32"), np.zeros_like(x), writable=True)}
+    found = PtxSession().shadows(code, Launch("k", (1, 1, 1), (32, 1, 1), (Pointer("x"), Pointer("y"))), buffers)
+    assert not [each.fault for each in (found.nearest, *found.moved) if each.fault]
+    runs = np.array([each.buffers["y"].astype(np.float64) for each in (found.nearest, *found.moved)])
+    assert abs(runs[0] - value).max() < 1e-4
+    assert least <= runs.max() - runs.min() <= most
+    assert np.float32(1) / np.float32(3) == np.float32(0.33333334)  # the host rounds to nearest again
