@@ -71,7 +71,7 @@ def test_reproducer_of_passing_case_passes_and_names_missing_parts(parity, proje
     assert again.code == 2 and "folder is not empty; name another folder with -o" in again.err
 
     folder = project / "folder"
-    assert "first make cuda, or make hip" in built(folder, "check").stdout
+    assert "run make cuda or make hip first" in built(folder, "check").stdout
     assert built(folder, "reproduce_hip").returncode == 0
 
     def run(*arguments):
@@ -92,7 +92,7 @@ def test_reproducer_without_reference_and_cuda_judges_nothing(parity, project, e
     start = 'reference=lambda edges, x: Expected(np.searchsorted(edges, x, side="right").astype(np.uint32)),'
     edit(project / "cases" / "tables.py", start, "")
     result = parity("reproduce", BUCKET, *TARGET, "-o", "folder", "--check")
-    assert result.code == 3 and "no reference, and no result of CUDA's is known" in result.err.replace("\n", " ")
+    assert result.code == 3 and "no reference, and CUDA's result is not known" in result.err.replace("\n", " ")
     assert re.search(r"^out\[1\] is \d+$", result.out, re.M) and result.out.endswith("not judged\n")
 
 
