@@ -25,11 +25,14 @@ from parity.platform.installation import install_command
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.gpu import GpuDevice, max_workers, worker_number
-from parity.runners.isolated import IsolatedSession
+from parity.runners.isolated import LAUNCH_SECONDS, IsolatedSession
 from parity.runners.redzone import Bytes
 
 _EMULATED = {AMD_DEVICE_NAME: Evidence.AMD_RUNTIME, DEVICE_NAME: Evidence.EMULATED_HIP}
 """The evidence by the prefix of a GPU's name; the first match counts."""
+
+EMULATED_LAUNCH_SECONDS = 300.0
+"""Time limit for one launch on an emulated GPU, which translates and compiles the kernel first."""
 
 NON_BLOCKING = 1
 """hipStreamNonBlocking: the stream and the null stream do not wait for each other."""
@@ -82,7 +85,9 @@ class RocmRunner:
         return max_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
-        return IsolatedSession("parity.runners.rocm:RocmDevice", (target, checked, worker_number()))
+        seconds = LAUNCH_SECONDS if self.evidence == Evidence.HARDWARE else EMULATED_LAUNCH_SECONDS
+        arguments = (target, checked, worker_number())
+        return IsolatedSession("parity.runners.rocm:RocmDevice", arguments, launch_seconds=seconds)
 
 
 def RocmDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - creates one
