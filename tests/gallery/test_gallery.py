@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -25,9 +26,14 @@ def test_project_fails_before_fix_and_passes_after(bug: Bug, state: str) -> None
     assert not mistake(bug, state, outcome), outcome.said
     if bug.failure and state == "before":
         shown = (bug.folder / "README.md").read_text().partition("```\n")[2].partition("\n```")[0]
-        said = outcome.said.replace(f"{display_path(bug.folder)}/", "")
-        missing = [line for line in shown.splitlines() if line.removesuffix(" ...") not in said]
+        said = _without_addresses(outcome.said.replace(f"{display_path(bug.folder)}/", ""))
+        missing = [line for line in _without_addresses(shown).splitlines() if line.removesuffix(" ...") not in said]
         assert shown and not missing
+
+
+def _without_addresses(text: str) -> str:
+    """Leave out addresses in device memory, which depend on what else the process has mapped."""
+    return re.sub(r"\b0x7[0-9a-f]{8,}", "0x7", text)
 
 
 def test_table_lists_every_project_with_its_files() -> None:
