@@ -273,7 +273,10 @@ def _summarized(files: CaseFiles) -> int:
 def _with_templates(
     project: Project, modules: Mapping[str, Path], settings: BuildSettings, built: Sequence[Built], texts: HostTexts
 ) -> tuple[BuildSettings, list[Built]]:
-    """Build modules again with the kernel templates that nothing in their sources instantiates, if these compile."""
+    """Build modules again with the kernel templates that nothing in their sources instantiates, if these compile.
+
+    The settings then also name the templates that the first build guessed, so that CUDA's side has the same kernels.
+    """
     guesses = dict[str, tuple[str, ...]]()
     for each in built:
         path, known = modules[each.module], {unqualified(source_name(symbol)) for symbol in each.entries}
@@ -281,7 +284,9 @@ def _with_templates(
             found = guess_instantiations(texts.own(path), (texts.whole(path),), known)
             guesses[each.module] = tuple(dict.fromkeys(map(str, found)))
     paths = {module: modules[module] for module, names in guesses.items() if names}
-    kernels = {**settings.kernels, **{module: (*settings.kernels[module], *guesses[module]) for module in paths}}
+    for each in (each for each in built if each.guessed):
+        guesses[each.module] = tuple(name for name in map(source_name, each.entries) if "<" in name)
+    kernels = {**settings.kernels, **{module: (*settings.kernels[module], *guesses[module]) for module in guesses}}
     settings = replace(settings, kernels=kernels)
     again = build(project.kernels, paths, [DEFAULT_TARGETS[0]], settings=settings)
     better = {each.module: each for each in again if each.entries}

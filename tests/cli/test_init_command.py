@@ -220,6 +220,24 @@ def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, source
     assert result.code == 0 and "PASS  26 kernels," in result.out, result.out + result.err
 
 
+TEMPLATES = """
+template <class L, class T> __global__ void scanned(L* const low, T const* const in, const size_t* const count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < *count) low[i] = in[i] + 1;
+}
+template <class L, class T> void host(L* low, T const* in, const size_t* count) {
+    scanned<<<dim3(2), dim3(64)>>>(low, in, count);
+}
+"""
+
+
+def test_init_declares_templates_that_only_templates_launch(parity, tmp_path, sources, with_nvcc):
+    sources(one=TEMPLATES)
+    made = parity("init", "--kernels", "src")
+    assert made.code == 0 and 'kernel="scanned<float, float>"' in _declared(tmp_path, "one")["scanned"], made.err
+    assert "PASS  1 kernel," in parity("run", "--target", "gfx1100", "--examples", "2").out
+
+
 ADD = """__global__ void {0}(const float* x, float* y, int n) {{
     if (threadIdx.x < n) y[threadIdx.x] += x[threadIdx.x];
 }}
