@@ -221,17 +221,23 @@ def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, source
 
 
 TEMPLATES = """
+#include <type_traits>
+template <class T, class R> __global__ void bits(T* x, R* y) {
+    using Bits = typename std::make_unsigned<T>::type;
+    y[threadIdx.x] = (Bits)x[threadIdx.x];
+}
 template <class L, class T> __global__ void scanned(L* const low, T const* const in, const size_t* const count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < *count) low[i] = in[i] + 1;
 }
 template <class L, class T> void host(L* low, T const* in, const size_t* count) {
     scanned<<<dim3(2), dim3(64)>>>(low, in, count);
+    bits<<<dim3(2), dim3(64)>>>(low, low);
 }
 """
 
 
-def test_init_declares_templates_that_only_templates_launch(parity, tmp_path, sources, with_nvcc):
+def test_init_declares_templates_next_to_one_that_does_not_compile_as_guessed(parity, tmp_path, sources, with_nvcc):
     sources(one=TEMPLATES)
     made = parity("init", "--kernels", "src")
     assert made.code == 0 and 'kernel="scanned<float, float>"' in _declared(tmp_path, "one")["scanned"], made.err
