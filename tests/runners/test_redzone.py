@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from parity.model.dtypes import dtype
-from parity.model.launch import Buffer
+from parity.model.launch import Buffer, Pointer
 from parity.runners.redzone import ALIGNMENT, RED_BYTES, Arena
 
 
@@ -77,3 +77,15 @@ def test_write_of_any_constant_to_red_zone_is_damage(arena):
 def test_arena_without_red_zones_is_not_empty():
     assert len(Arena.of({}, 0).image) > 0
     assert Arena.of({"x": buffer("u8", [1] * 256)}, 0).contents(np.zeros(256, np.uint8))["x"].sum() == 0
+
+
+def test_addresses_are_in_image_and_zero_in_contents():
+    bytes_of = np.arange(16, dtype=np.uint8)
+    bytes_of[8:] = 0
+    held = Buffer(dtype("u8"), bytes_of, pointers=((8, Pointer("x", 2)),))
+    arena = Arena.of({"x": buffer("f32", range(4)), "held": held})
+    image = arena.linked(lambda pointer: 0x1000 + 4 * pointer.offset)
+    start, size = arena.ranges["held"]
+    assert image[start + 8 : start + size].view(np.uint64)[0] == 0x1008
+    assert not arena.damage(image)
+    np.testing.assert_array_equal(arena.contents(image)["held"], held.data)
