@@ -1,7 +1,7 @@
 """Runs parity's checks in a Debian root with a current ROCm: ``nox -s rocm-root``.
 
 mmdebstrap makes a root of Debian sid, and apt installs hipcc and AMD's header libraries from experimental: 0.5 GB of
-downloads and 2.6 GB on disk, once. Needs root privileges, mmdebstrap and a network. Nothing is mounted after the run.
+downloads and 3.5 GB on disk, once. Needs root privileges, mmdebstrap and a network. Nothing is mounted after the run.
 With ``--here``, everything is installed into this system, which must be a container of debian:sid.
 """
 
