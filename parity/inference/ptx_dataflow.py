@@ -177,7 +177,7 @@ class _DataFlow:
         self._moved: dict[str, set[str]] = {}
         self._loaded: dict[str, set[Key]] = {}
         self._parts: dict[Key, str] = {}
-        self._addresses: dict[str, int] = {}
+        self._addresses: dict[str, set[int]] = {}
         self._reals = list[float]()
         self._scaled: dict[str, set[str]] = {}
         self._stepped: list[tuple[str, str]] = []
@@ -291,10 +291,10 @@ class _DataFlow:
         name = op[0]
         kind = next((part for part in reversed(op) if _TYPES.fullmatch(part)), "")
         if name == "ld" and "param" in op:
-            if (begin := self._parameter(operands[1])) is not None:
-                size = int(re.sub(r"\D", "", kind) or 64) // 8
+            size = int(re.sub(r"\D", "", kind) or 64) // 8
+            for place, byte in self._arguments_at(operands[1]):
                 for i, register in enumerate(_REGISTER.findall(operands[0])):
-                    key = begin[0], begin[1] + i * size
+                    key = place, byte + i * size
                     self._loaded.setdefault(register, set()).add(key)
                     self._parts[key] = kind
             return
@@ -319,13 +319,13 @@ class _DataFlow:
         elif operands and name not in ("bra", "call", "bar", "ret", "ld"):
             self._combine(name, operands)
 
-    def _parameter(self, operand: str) -> Key | None:
-        """Return the argument at an address, also behind a register that holds the address of an argument."""
+    def _arguments_at(self, operand: str) -> list[Key]:
+        """Return the arguments at an address, also behind a register that holds the address of one of them."""
         if match := _PARAM.search(operand):
-            return int(match["place"]), int(match["byte"] or 0)
+            return [(int(match["place"]), int(match["byte"] or 0))]
         if (match := _BASED.search(operand)) and match["base"] in self._addresses:
-            return self._addresses[match["base"]], int(match["byte"] or 0)
-        return None
+            return [(place, int(match["byte"] or 0)) for place in sorted(self._addresses[match["base"]])]
+        return []
 
     def _combine(self, name: str, operands: Sequence[str]) -> None:
         for register in _REGISTER.findall(operands[0]):
@@ -335,7 +335,9 @@ class _DataFlow:
             if name in _SAME:
                 self._same.setdefault(register, set()).update(sources)
             if name == "mov" and (match := _NAMED_PARAM.fullmatch(operands[1])):
-                self._addresses[register] = int(match[1])
+                self._addresses[register] = {int(match[1])}
+            if name == "selp" and (places := [self._addresses[each] for each in sources if each in self._addresses]):
+                self._addresses[register] = set[int]().union(*places)
             if name == "mov":
                 self._symbols.setdefault(register, set()).update(operands[1:])
             if name == "cvta":

@@ -142,3 +142,27 @@ def test_flows_roles_match_declarations_of_suite(suite, module):
             assert found == expected, entry.kernel
             if "numel" in words:
                 assert flow.bounds[words.index("numel"), 0].direct, entry.kernel
+
+
+SELECTED = """.visible .entry chosen(
+	.param .u64 .ptr .global .align 1 chosen_param_0,
+	.param .u64 .ptr .global .align 1 chosen_param_1,
+	.param .u32 chosen_param_2
+)
+{
+	ld.param.b32 	%r1, [chosen_param_2];
+	setp.gt.s32 	%p1, %r1, 0;
+	mov.b64 	%rd1, chosen_param_0;
+	mov.b64 	%rd2, chosen_param_1;
+	selp.b64 	%rd3, %rd1, %rd2, %p1;
+	ld.param.b64 	%rd4, [%rd3];
+	st.global.b32 	[%rd4], %r1;
+	ret;
+}
+"""
+
+
+def test_pointer_is_loaded_from_a_selected_address():
+    """Triton 3.9 selects the address of an argument, and then loads the argument."""
+    uses = flows(SELECTED)["chosen"].uses
+    assert {key: use.writes for key, use in uses.items()} == {(0, 0): {"b32"}, (1, 0): {"b32"}}
