@@ -29,6 +29,8 @@ _GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
 """Sizes of allocations to try, in bytes, and the gap to the next allocation."""
 _MOST_LARGE, _PAGE = 1 << 25, 1 << 12
 """Bytes of an allocation at most, for sizes that are constants of the source, and what its size is a multiple of."""
+_DIFFERENT = -1
+"""Stands for the size of allocations that differ in size."""
 _STRUCTURE = 1 << 12
 """Bytes of a structure in memory."""
 _MOST_TRACED = 15 << 20
@@ -71,10 +73,14 @@ class LaunchConfig:
     roles: Mapping[str, IndexRole] = field(default_factory=dict)
 
     @property
+    def geometry(self) -> object:
+        """A hashable form without the content of tensors."""
+        return tuple(sorted(self.numbers.items())), self.grid, self.block, self.shared
+
+    @property
     def key(self) -> object:
         """A hashable form."""
-        numbers = tuple(sorted(self.numbers.items()))
-        return numbers, self.grid, self.block, self.shared, self.fill, *self.roles.items()
+        return self.geometry, self.fill, *self.roles.items()
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,7 @@ class ProbeLaunches:
         self.fault, self.race, self.cost, self.before = "", "", 0, True
         self.too_long, self.raced = set[object](), set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
-        self._grown = dict[str, int]()
+        self._grown, self._large = dict[str, int](), set[object]()
         self._behind = sorted({each.key[0] for each in args if each.key[1] >= BEHIND})
         self._contents = dict[str, object]()
         self._observed: dict[object, Observation | None] = {}
@@ -141,6 +147,9 @@ class ProbeLaunches:
         if key not in self._observed:
             pointers = sum(each.is_pointer for each in self._args)
             self._observed[key] = None
+            if config.geometry in self._large and not config.fill.one:
+                self._observed[key] = self._launch_large(config)
+                return self._observed[key]
             sizes = [size for size, gap in _GAPS.items() if (size + gap) * pointers <= _MOST_TRACED]
             for size in sizes:
                 try:
@@ -161,15 +170,16 @@ class ProbeLaunches:
     def _launch_large(self, config: LaunchConfig) -> Observation | None:
         """Launch with allocations that grow until no access is outside. Return their sizes as accesses."""
         pointers = [each for each in self._args if each.is_pointer]
-        self._size = 0
         while True:
-            self._device.reset()
+            if self._size != _DIFFERENT:
+                self._device.reset()
+                for each in pointers:
+                    size = self._grown.setdefault(each.name, min(_GAPS))
+                    self._places[each.name] = self._device.allocate(size, each.name)
+                    self._device.allocate(max(_GAPS.values()), "gap")
+                self._places |= {f"structure {i}": self._device.allocate(_STRUCTURE, "structure") for i in self._behind}
+                self._size = _DIFFERENT
             self._contents.clear()
-            for each in pointers:
-                size = self._grown.setdefault(each.name, min(_GAPS))
-                self._places[each.name] = self._device.allocate(size, each.name)
-                self._device.allocate(max(_GAPS.values()), "gap")
-            self._places |= {f"structure {i}": self._device.allocate(_STRUCTURE, "structure") for i in self._behind}
             try:
                 if self._executed(config, self._places) is None:
                     return None
@@ -177,8 +187,10 @@ class ProbeLaunches:
                 name = fault.buffer or ""
                 if not self._grown.get(name, _MOST_LARGE) <= fault.offset < _MOST_LARGE:
                     return None
+                self._size = 0
                 self._grown[name] = -(-fault.offset * 3 // 2 // _PAGE) * _PAGE
             else:
+                self._large.add(config.geometry)
                 sizes = {each.name: (self._grown[each.name], each.dtype.itemsize) for each in pointers}
                 return {name: Accessed(size // itemsize, size, 1) for name, (size, itemsize) in sizes.items()}
 
@@ -188,11 +200,6 @@ class ProbeLaunches:
         Raises:
             MemoryFault: the allocations are too small.
         """
-        if time.monotonic() > self._deadline:
-            raise ProbeLimit("the time limit (--limit) ended its inference")
-        if not self._launches or self._instructions < 0:
-            raise ProbeLimit
-        self._launches -= 1
         places = self._allocate(size)
         contents = self._executed(config, places)
         if contents is None:
@@ -207,6 +214,11 @@ class ProbeLaunches:
         Raises:
             MemoryFault: the allocations are too small.
         """
+        if time.monotonic() > self._deadline:
+            raise ProbeLimit("the time limit (--limit) ended its inference")
+        if not self._launches or self._instructions < 0:
+            raise ProbeLimit
+        self._launches -= 1
         self._device.restore(self._code)
         for name, width in self._constants.items():
             self._device.write_symbol(self._code, name, np.full(1, CONSTANT, f"i{width}"))
