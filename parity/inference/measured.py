@@ -91,16 +91,22 @@ def _with_roles(experiment: Experiment, block: Triple, grid: Triple, numbers: Nu
 def _candidates(
     experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch], usual: Mapping[str, int]
 ) -> Iterator[tuple[Triple, Triple, Numbers]]:
-    """Yield blocks, grids and numbers, the most likely first."""
+    """Yield blocks, grids and numbers, the most likely first. After a race, these are as many elements as threads."""
     grids = [*_given_grids(launches), *(_grid(experiment.axes, count) for count in (2, 1))]
     given = {**{name: usual[name] for name in experiment.numbers if name in usual}, **_given(experiment, launches)}
     geometries = [*itertools.product(blocks, dict.fromkeys(grids))]
+    sized = [  # as many elements as threads
+        (block, grid, {**dict.fromkeys(experiment.numbers, size), **given})
+        for block, grid in geometries
+        for size in dict.fromkeys((math.prod(block) * math.prod(grid), block[0] * grid[0], block[0]))
+    ]
     for numbers in _choices(experiment.numbers, given, _SMALL_SIZES if experiment.flow.private else _SIZES):
         for block, grid in geometries:
             yield block, grid, numbers
-    for block, grid in geometries:  # as many elements as threads
-        for size in dict.fromkeys((block[0] * grid[0], block[0], math.prod(block) * math.prod(grid))):
-            yield block, grid, {**dict.fromkeys(experiment.numbers, size), **given}
+        if experiment.launches.raced:
+            yield from sized
+            sized = []
+    yield from sized
 
 
 def _given(experiment: Experiment, launches: Sequence[HostLaunch]) -> dict[str, int]:
