@@ -114,8 +114,8 @@ BUGS = {
         "out, a, b, BLOCK: tl.constexpr",
         "    i = tl.arange(0, BLOCK)\n    place = i[:, None] * BLOCK + i[None, :]\n"
         "    tl.store(out + place, tl.dot(tl.load(a + place), tl.load(b + place){}))\n",
+        ", input_precision='tf32'",
         "",
-        ", input_precision='ieee'",
         "sm_80",
         {"value"},
         '("f32",), inputs={"a": "T", "b": "T"}, shapes="a: 16 16; b: 16 16; out: 16 16", args="out a b", grid="1",'
