@@ -283,7 +283,11 @@ ATTEMPTS = {
                 "parity.",
             ),
             ("property", f"{VERDICT}.failed = property(lambda self: False)", "parity.compare.verdict.Verdict.failed"),
-            ("exit-code", "import parity.cli.run as r\nr.exit_code = lambda *a: 0", "parity.cli.run.exit_code"),
+            (
+                "outcome",
+                "import parity.cli.shared.outputs as o\no.outcome = lambda *a, **k: o.Outcome(0)",
+                "parity.cli.shared.outputs.outcome",
+            ),
             ("numpy", "np.asarray = lambda *a, **k: np.array(*a, **k)", "numpy.asarray"),
             ("builtin", "import builtins\nbuiltins.all = lambda _: True", "builtins.all"),
         )

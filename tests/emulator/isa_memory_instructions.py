@@ -11,6 +11,8 @@ from isa_syntax import parse
 from isa_texts import is_nan, same_floats, text_of
 from isa_values import Memory, Value, integer
 
+from parity.compilers.targets import TARGETS
+
 __all__ = ["accesses_of", "memory_checks"]
 
 _ACCESS = re.compile(r"(global|ds)_(load|store|atomic)_((?:2addr_)?(?:stride64_)?)(\w+)$")
@@ -81,10 +83,13 @@ def _check(machine: Machine, entry: str, name: str) -> Check:
         if re.search(r"min|max", entry) and floats and (is_nan(floats, a) or is_nan(floats, b)):
             return None, None  # the compiler expects a number to win against NaN; the text does not state it
         names = names_of(machine, lane, (), d)
+        # The manuals keep the other half of the register. GPUs that correct errors of registers clear it (LLVM,
+        # GCNSubtarget: d16PreservesUnusedBits).
+        kept = d >> 32 << 32 if "d16" in entry and TARGETS[machine.target].generation == 9 else d
         names |= {"MEM": memory, "ADDR": integer(0, "U", 64), "SADDR": integer(0, "U", 64), "OFFSET": integer(0, "U"),
                   **dict.fromkeys(("vgpr_a", "v_addr", "s_saddr", "offset"), integer(0, "U", 64)),
                   "OFFSET0": integer(0, "U"), "OFFSET1": integer(int("stride64" not in entry), "U"),
-                  "RETURN_DATA": Value("B", 64, d), "VDATA": Value("B", 64, text(a, b, c) if stores else d),
+                  "RETURN_DATA": Value("B", 64, kept), "VDATA": Value("B", 64, text(a, b, c) if stores else kept),
                   "DATA": Value("B", 128, text(a, b, c)), "DATA2": Value("B", 64, c)}  # fmt: skip
         run(program, names, machine.library)
         result = names["VDATA" if not lds and (loads or stores) else "RETURN_DATA"]
