@@ -186,7 +186,7 @@ def test_plugin_compile_error_fails_with_message(project):
     )
     code, out = project("--parity", "-k", "f16", "-rx")
     assert (code, "2 xfailed" in out, "COMPILE ERROR" in out) == (0, True, False), out
-    assert "does not compile, which is known" in out
+    assert "does not compile, a known issue" in out
     assert "not ported; until 9999-12-31" in out
 
 
