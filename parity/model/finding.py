@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """A place in a source that needs a person, and what to do about it. Lines and columns start at 1."""
+    """A place in a source that needs a person, and what to do about it.
+
+    Lines and columns start at 1. ``name`` is empty if the finding is about no name, as for an ``#error`` line.
+    """
 
     name: str
     file: str
@@ -16,4 +19,4 @@ class Finding:
     advice: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.name}: {self.advice}"
+        return f"{self.file}:{self.line}:{self.column}: {f'{self.name}: ' if self.name else ''}{self.advice}"
