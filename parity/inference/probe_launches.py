@@ -21,7 +21,7 @@ from parity.emulator.memory import Allocation
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
 from parity.inference.ptx_dataflow import BEHIND
-from parity.inference.spec import CONSTANT, IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
+from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
 
@@ -118,7 +118,7 @@ class ProbeLaunches:
 
     def __init__(
         self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int,
-        deadline: float = math.inf, budget: int = BUDGET, constants: Mapping[str, int] | None = None,
+        deadline: float = math.inf, budget: int = BUDGET, constants: Mapping[str, Array] | None = None,
     ) -> None:  # fmt: skip
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
         self._budget, self._constants = budget, constants or {}
@@ -220,8 +220,8 @@ class ProbeLaunches:
             raise ProbeLimit
         self._launches -= 1
         self._device.restore(self._code)
-        for name, width in self._constants.items():
-            self._device.write_symbol(self._code, name, np.full(1, CONSTANT, f"i{width}"))
+        for name, content in self._constants.items():
+            self._device.write_symbol(self._code, name, content)
         arguments, contents = self._arguments(config, places)
         self._contents.clear()  # unknown until the launch ends
         try:

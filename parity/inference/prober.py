@@ -19,8 +19,10 @@ import itertools
 import math
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from parity.dsl.expression import Scope, expression
 from parity.emulator.ptx.device import PtxDevice
@@ -35,8 +37,18 @@ from parity.inference.launch_hints import launch_hints
 from parity.inference.measured import has_given_block, measured_spec
 from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, InputFill, ProbeLaunches, ProbeLimit
 from parity.inference.ptx_dataflow import Flow
-from parity.inference.spec import ALWAYS_FAULTS, InferredSpec, KernelArgument, Triple, evaluate, grid_for, triple
+from parity.inference.spec import (
+    ALWAYS_FAULTS,
+    CONSTANT,
+    InferredSpec,
+    KernelArgument,
+    Triple,
+    evaluate,
+    grid_for,
+    triple,
+)
 from parity.model.code_object import CodeObject, source_name
+from parity.model.dtypes import Array
 from parity.platform.cache import Cache, default_root
 
 _SHARE, _FAILURES = 4, 2
@@ -230,7 +242,7 @@ class Prober:
         numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in made)
         launches = ProbeLaunches(
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget,
-            {source_name(symbol): table.size for symbol, table in kernel.flow.tables.items() if table.is_number},
+            dict(_constants(kernel.flow)),
         )  # fmt: skip
         return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made, limits=kernel.limits)
 
@@ -271,3 +283,17 @@ def _missing(tensors: Collection[str]) -> str:
 def _listed(names: Collection[str]) -> str:
     *others, last = sorted(names)
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def _constants(flow: Flow) -> Iterator[tuple[str, Array]]:
+    """Yield the symbols of constants with their contents: single integers, and floating-point numbers, which are 1.
+
+    With zeros in the place of these numbers, a kernel may divide by 0 or write 0 everywhere.
+    """
+    for symbol, table in flow.tables.items():
+        name = source_name(symbol)
+        if table.is_number:
+            yield name, np.full(1, CONSTANT, f"i{table.size}")
+        elif table.types in ({"f32"}, {"f64"}):
+            kind = np.dtype("f4" if "f32" in table.types else "f8")
+            yield name, np.ones(table.size // kind.itemsize, kind)

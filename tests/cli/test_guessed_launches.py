@@ -70,7 +70,7 @@ static __constant__ double scale;
 __constant__ int widths[2];
 __global__ void filter(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = x[i] * fir::taps[i % 5] * (float)scale;
+    if (i < n && scale > 0) y[i] = x[i] * fir::taps[i % 5] * (float)scale;
 }
 __global__ void wrapped(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

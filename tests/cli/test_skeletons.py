@@ -134,8 +134,8 @@ def test_init_with_nvcc_uses_ptx(parity, tmp_path, with_nvcc):
     smooth, picture = (tmp_path / "cases" / "seen.py").read_text().split("picture_op")
     assert 'args="state noise factor extent:u32=numel"' in smooth and 'params={"factor": "f32"}' in smooth
     assert 'inputs={"noise": "f32"},\n    updates={"state": "f32"},\n' in smooth and "block=64," in smooth
-    assert 'inputs={"from": "f64"},\n    outputs={"to": "f64"},\n' in picture
-    assert 'args="from to height:i32 width:i32",\n    shapes="from: height width; to: height width",' in picture
+    assert 'inputs={"from_": "f64"},\n    outputs={"to_": "f64"},\n' in picture
+    assert 'args="from_ to_ height:i32 width:i32",\n    shapes="from_: height width; to_: height width",' in picture
     assert 'grid="ceil(width/16), ceil(height/16)",' in picture and "=numel" not in picture
 
 
@@ -200,7 +200,7 @@ def test_init_vector_and_row_kernels_have_a_verdict(parity, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     assert parity("init").code == 0
     text = (tmp_path / "cases" / "judged.py").read_text()
-    assert 'args="to from n:u64",\n    shapes="to: 4*n; from: 4*n",  # a guess\n    strides="aligned",' in text
+    assert 'args="to_ from_ n:u64",\n    shapes="to_: 4*n; from_: 4*n",  # a guess\n    strides="aligned",' in text
     assert 'shapes="x: n",  # a guess\n    where="n % 4 == 0",' in text and 'grid="ceil(n/1024)",' in text
     assert 'shapes="p: 3*n; length: n"' in text
     assert 'shapes="out: rows cols; mean: rows; inp: rows cols; weight: cols"' in text
