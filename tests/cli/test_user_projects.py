@@ -281,7 +281,7 @@ def test_kernels_in_python_strings_have_a_verdict_with_python_lines(parity, tmp_
     monkeypatch.chdir(tmp_path)
     result = parity("init", "--kernels", "src")
     assert result.code == 0 and "src/computed.py:2: the CUDA code is computed" in result.err
-    assert "src/computed.py:2:2: : the CUDA code is computed" in parity("build", *TARGET).out
+    assert "src/computed.py:2:2: the CUDA code is computed" in parity("build", *TARGET).out
     result = parity("run", *TARGET, "--examples", "2")
     assert result.code == 0 and "computed.py" not in result.out
     source.write_text(source.read_text().replace("i < n", "i <= n"))
