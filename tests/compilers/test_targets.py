@@ -37,7 +37,7 @@ extern "C" __global__ void sums(const int *x, int *out) {
 
 def test_targets_have_documented_wavefronts():
     assert {t.name: t.wavefront for t in TARGETS.values()} == {
-        "gfx1030": 32, "gfx1100": 32, "gfx90a": 64, "gfx942": 64, "gfx1201": 32
+        "gfx1030": 32, "gfx1100": 32, "gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1201": 32
     }  # fmt: skip
     assert DEFAULT_TARGETS == ("gfx1030", "gfx1100", "gfx90a")
     assert target("gfx90a").isa == 9010
@@ -51,6 +51,7 @@ def test_target_abi_matches_llvm_guide():
         "gfx1100": (True, True, False),
         "gfx90a": (True, False, False),
         "gfx942": (True, True, False),
+        "gfx950": (True, True, False),
         "gfx1201": (True, True, True),
     }
 
