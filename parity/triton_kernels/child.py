@@ -193,8 +193,6 @@ def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loa
     aligned = {(function.arg_names.index(names[i]),): [["tt.divisibility", DIVISIBLE]] for i in kernel["aligned"]}
     source = ASTSource(function, signature, constants, aligned)
     options = {name: value for name, value in kernel["options"].items() if value is not None}
-    # Triton's default is tf32 on CUDA and f32 on AMD, so CUDA's results would not show whether AMD's are right.
-    os.environ["TRITON_F32_DEFAULT"] = "ieee"
     _give_back_math(target)
     with _raising_errors_of_llvm():
         made = triton.compile(source, target=target, options=options)

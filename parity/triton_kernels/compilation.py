@@ -273,6 +273,8 @@ def _run_child(module: str, target: Target, *arguments: Path) -> None:
     environment = {
         "TRITON_CACHE_DIR": str(arguments[0].parent / "cache"),
         "TRITON_DEFAULT_FP_FUSION": os.environ.get("TRITON_DEFAULT_FP_FUSION", "1"),
+        # Triton's default is tf32 on CUDA and f32 on AMD, so CUDA's results would not show whether AMD's are right.
+        "TRITON_F32_DEFAULT": "ieee",
         "TRITON_ALWAYS_COMPILE": "1",  # errors of LLVM are not in Triton's cache
         "PYTHONDONTWRITEBYTECODE": "1",
     }
