@@ -143,11 +143,16 @@ def test_unusable_code_object_is_an_error(given, binaries):
         assert message in str(built.error), built
 
 
+def assembled(listing, folder):
+    """Assemble a listing for gfx90a, and return the path of the code object."""
+    binary = folder / "module.hsaco"
+    (folder / "module.s").write_text(listing)
+    Clang(target("gfx90a"), wheels()).assemble(folder / "module.s", binary)
+    return binary
+
+
 def test_kernel_of_size_0_ends_at_the_next_function(compiled, tools, tmp_path):
-    binary = tmp_path / "module.hsaco"
-    listing = tmp_path / "module.s"
-    listing.write_text(re.sub(r"\t\.size\t(?:mixed|other), .*\n", "", compiled["gfx90a"].listing))
-    Clang(target("gfx90a"), wheels()).assemble(listing, binary)
+    binary = assembled(re.sub(r"\t\.size\t(?:mixed|other), .*\n", "", compiled["gfx90a"].listing), tmp_path)
     sized, unsized = map(disassembled_listing, (compiled["gfx90a"].binary, binary))
     for kernel in ("mixed", "other"):
         texts = [[each.text for each in kernel_code(each, kernel).instructions] for each in (sized, unsized)]
@@ -156,10 +161,8 @@ def test_kernel_of_size_0_ends_at_the_next_function(compiled, tools, tmp_path):
 
 
 def test_branches_to_named_labels_are_read(compiled, tools, tmp_path):
-    binary = tmp_path / "module.hsaco"
-    listing = tmp_path / "module.s"
-    listing.write_text(compiled["gfx90a"].listing.replace(".LBB", "label_"))  # symbols, which llvm-objdump prints
-    Clang(target("gfx90a"), wheels()).assemble(listing, binary)
+    symbols = compiled["gfx90a"].listing.replace(".LBB", "label_")  # llvm-objdump prints them
+    binary = assembled(symbols, tmp_path)
     local, named = map(disassembled_listing, (compiled["gfx90a"].binary, binary))
     assert "s_cbranch" in local
     texts = [[each.text for each in kernel_code(each, "mixed").instructions] for each in (local, named)]
@@ -167,8 +170,6 @@ def test_branches_to_named_labels_are_read(compiled, tools, tmp_path):
 
 
 def test_long_branch_becomes_a_branch(compiled, tools, tmp_path):
-    binary = tmp_path / "module.hsaco"
-    listing = tmp_path / "module.s"
     code = """
 \ts_getpc_b64 s[20:21]
 .Lafter:
@@ -179,8 +180,7 @@ def test_long_branch_becomes_a_branch(compiled, tools, tmp_path):
 \ts_nop 5
 .Lfar:
 """
-    listing.write_text(compiled["gfx90a"].listing.replace("\nother:", f"\nother:{code}"))
-    Clang(target("gfx90a"), wheels()).assemble(listing, binary)
+    binary = assembled(compiled["gfx90a"].listing.replace("\nother:", f"\nother:{code}"), tmp_path)
     found = disassembled_listing(binary)
     body = found.partition("\nother:")[2].partition(".Lfunc_end")[0].split("\n")
     (branch,) = [line for line in body if line.startswith("\ts_branch")]
@@ -213,15 +213,12 @@ BACKWARD = """
 
 @pytest.mark.parametrize("code", [FORWARD, BACKWARD], ids=["forward", "backward"])
 def test_kernel_calls_routine_in_its_own_code(code, compiled, tools, tmp_path, cache):
-    binary = tmp_path / "module.hsaco"
-    listing = tmp_path / "module.s"
     before, _, other = compiled["gfx90a"].listing.partition("\nother:")
     add = re.search(r"\tv_add_f32_e32 (v\d+), 1.0, \1", other)
     routine = f".Lroutine:\n{add[0]}\n{add[0]}\n\ts_setpc_b64 s[30:31]"
     call = "\ts_swappc_b64 s[30:31], s[20:21]"
     calls = other.replace(add[0], f"{call}\n{call}")
-    listing.write_text(f"{before}\nother:{code.format(routine=routine)}{calls}")
-    Clang(target("gfx90a"), wheels()).assemble(listing, binary)
+    binary = assembled(f"{before}\nother:{code.format(routine=routine)}{calls}", tmp_path)
     called = parse(disassembled_listing(binary), "module")
     device = AmdgpuDevice(cache=cache)
     x = device.allocate(256, "x")
@@ -232,8 +229,6 @@ def test_kernel_calls_routine_in_its_own_code(code, compiled, tools, tmp_path, c
 
 
 def test_reads_far_beyond_lds_clear_registers(compiled, tools, tmp_path):
-    binary = tmp_path / "module.hsaco"
-    listing = tmp_path / "module.s"
     code = """
 \tv_mov_b32_e32 v3, 0xf00000
 \tds_read_b32 a0, v3
@@ -241,8 +236,7 @@ def test_reads_far_beyond_lds_clear_registers(compiled, tools, tmp_path):
 \ts_nop 5
 \tds_read_b32 v1, v3
 """
-    listing.write_text(compiled["gfx90a"].listing.replace("\nother:", f"\nother:{code}"))
-    Clang(target("gfx90a"), wheels()).assemble(listing, binary)
+    binary = assembled(compiled["gfx90a"].listing.replace("\nother:", f"\nother:{code}"), tmp_path)
     body = disassembled_listing(binary).partition("\nother:")[2].split("\n")
     end = body.index("\ts_nop 5")
     assert body[end - 2 : end] == ["\tv_accvgpr_write_b32 a0, 0", "\tv_mov_b32_e32 v1, 0"]
