@@ -32,7 +32,7 @@ _EMULATED = {AMD_DEVICE_NAME: Evidence.AMD_RUNTIME, DEVICE_NAME: Evidence.EMULAT
 """The evidence by the prefix of a GPU's name; the first match counts."""
 
 EMULATED_LAUNCH_SECONDS = 300.0
-"""Time limit for one launch on an emulated GPU, which translates and compiles the kernel first."""
+"""Time limit for a launch on an emulated GPU. The first launch also translates and compiles the kernel."""
 
 NON_BLOCKING = 1
 """hipStreamNonBlocking: the stream and the null stream do not wait for each other."""

@@ -199,7 +199,7 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
 
 
 def _load_into_lds(w: Writer, item: Instruction, space: str, kind: str) -> None:
-    """Copy to LDS at M0, where each lane has a place of its own (CDNA3 ISA, "Memory Buffer Load to LDS")."""
+    """Copy to LDS at M0, to separate addresses for each lane (CDNA3 ISA, "Memory Buffer Load to LDS")."""
     if kind not in LOADS or (element := LOADS[kind][0])[0] not in "ux" or kind == "b64":
         raise Unknown(f"instruction {item.mnemonic}")
     words, width = _size(element)
