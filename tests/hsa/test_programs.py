@@ -97,3 +97,18 @@ def test_memory_limit_is_the_size_of_the_gpu(built):
     ran = run(built("launch"), options=("--memory", "6K"))
     assert ran.returncode == 2
     assert "hipErrorOutOfMemory" in ran.stdout
+
+
+def test_program_ends_with_an_error_if_the_emulator_does(built, tmp_path):
+    (tmp_path / "ml_dtypes.py").write_text("raise ImportError('planted')")
+    ran = run("env", f"PYTHONPATH={tmp_path}", built("launch"))
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "ImportError: planted" in ran.stderr
+    assert ran.stderr.endswith("the process that executes their kernels ended with exit status 1\n")
+
+
+def test_program_has_no_gpu_if_the_emulator_does_not_start(built):
+    start = "import sys; from parity.cli import main; sys.executable = '/no/python'; main(sys.argv[1:])"
+    ran = subprocess.run([sys.executable, "-c", start, "exec", "--", built("launch")], capture_output=True, text=True)
+    assert ran.returncode
+    assert "parity: cannot start /no/python, which executes the kernels of emulated GPUs: No such file" in ran.stderr

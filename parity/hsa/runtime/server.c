@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "hsa.h"
@@ -16,6 +17,7 @@ extern char **environ;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int connection = -1;
 static int failures;
+static pid_t child;
 
 static bool transfer(bool sending, void *data, size_t bytes) {
     while (bytes) {
@@ -33,6 +35,19 @@ static bool post(enum Action action, const uint64_t *values, int count, const vo
     return connection >= 0 && transfer(true, &request, sizeof request) && transfer(true, (void *)data, bytes);
 }
 
+// Ends the program. AMD's runtime would go on with code objects that were not loaded, and crash.
+_Noreturn static void lost(void) {
+    int status;
+    char how[32] = "";
+    close(connection);  // so that the process ends if it has not
+    if (waitpid(child, &status, 0) == child)
+        snprintf(how, sizeof how, WIFSIGNALED(status) ? " by signal %d" : " with exit status %d",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    fprintf(stderr, "parity: the emulated GPUs are lost: the process that executes their kernels ended%s\n", how);
+    fflush(stdout);
+    _exit(1);
+}
+
 void server_tell(enum Action action, const uint64_t *values, int count, const void *data, size_t bytes) {
     pthread_mutex_lock(&lock);
     post(action, values, count, data, bytes);
@@ -43,10 +58,8 @@ void *server_ask(enum Action action, const uint64_t *values, int count, const vo
     char *found = NULL;
     pthread_mutex_lock(&lock);
     if (!post(action, values, count, data, bytes) || !transfer(false, reply, sizeof *reply) ||
-        (reply->bytes && (!(found = malloc(reply->bytes)) || !transfer(false, found, reply->bytes)))) {
-        if (!failures++) fprintf(stderr, "parity: the emulated GPUs are lost: the process that executes their kernels has ended\n");
-        *reply = (struct Reply){ERROR};
-    }
+        (reply->bytes && (!(found = malloc(reply->bytes)) || !transfer(false, found, reply->bytes))))
+        lost();
     if (reply->status) failures++;
     pthread_mutex_unlock(&lock);
     return found;
@@ -69,7 +82,6 @@ hsa_status_t server_start(void) {
     char program[] = "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); from parity.hsa.server import main; main(3, 4, 5)";
     char *command[] = {HSA_PYTHON, "-P", "-c", program, HSA_ROOT, NULL};
     posix_spawn_file_actions_t files;
-    pid_t child;
     if (!memory_open(memory)) {
         fprintf(stderr, "parity: cannot map %llu GiB of addresses at %#llx for the memory of emulated GPUs\n", SPACE >> 30, BASE);
         return OUT_OF_RESOURCES;
@@ -83,7 +95,12 @@ hsa_status_t server_start(void) {
     posix_spawn_file_actions_destroy(&files);
     for (int i = 0; i < 3; i++) close(high[i]);
     close(ends[1]);
+    if (failed) {
+        fprintf(stderr, "parity: cannot start %s, which executes the kernels of emulated GPUs: %s\n", HSA_PYTHON, strerror(failed));
+        close(ends[0]);
+        return OUT_OF_RESOURCES;
+    }
     connection = ends[0];
     on_exit(at_exit, NULL);
-    return failed ? OUT_OF_RESOURCES : SUCCESS;
+    return SUCCESS;
 }
