@@ -82,16 +82,17 @@ def inside(root: Path, command: str) -> None:
         CalledProcessError: the command failed.
     """
     checkout = Path.cwd()
-    path = "/opt/parity/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    # A root may have been made in another checkout, whose package its Python finds otherwise.
+    common = {"PATH": "/opt/parity/bin:/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(checkout)}
     if root == HERE:
-        subprocess.run(["sh", "-c", command], check=True, env={**os.environ, "PATH": path})
+        subprocess.run(["sh", "-c", command], check=True, env={**os.environ, **common})
         return
     (root / checkout.relative_to("/")).mkdir(parents=True, exist_ok=True)
     for file in filter(os.path.exists, COPIED):
         copy = root / file.lstrip("/")
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)
-    settings = {"LANG": "C.UTF-8", "HOME": "/root", "PATH": path}
+    settings = {"LANG": "C.UTF-8", "HOME": "/root", **common}
     settings |= {
         name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith("_proxy")
     }

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from benchmarks import rocm_root
 @pytest.fixture
 def checks(monkeypatch):
     """Replace all checks by commands that run here, without an installation."""
-    monkeypatch.setattr(rocm_root, "CHECKS", {"suite": ("exit 3", "true"), "rocm": ("echo only $PATH",)})
+    monkeypatch.setattr(rocm_root, "CHECKS", {"suite": ("exit 3", "true"), "rocm": ("echo only $PATH, $PYTHONPATH",)})
     monkeypatch.setattr(rocm_root, "make", lambda root: None)
     monkeypatch.setattr(rocm_root, "READY", "usr")
     monkeypatch.setattr(rocm_root.os, "geteuid", lambda: 0)
@@ -22,7 +23,7 @@ def test_all_checks_run_after_a_failure_and_are_listed(checks, capfd):
     assert rocm_root.main() == 3
     lines = capfd.readouterr().out.splitlines()[-3:]
     assert [(line.split()[0], line.rpartition("  ")[2]) for line in lines] == [
-        ("FAILED", "exit 3"), ("ok", "true"), ("ok", "echo only $PATH"),
+        ("FAILED", "exit 3"), ("ok", "true"), ("ok", "echo only $PATH, $PYTHONPATH"),
     ]  # fmt: skip
 
 
@@ -31,6 +32,7 @@ def test_single_check_runs_alone_in_the_environment_of_the_root(checks, capfd, m
     assert rocm_root.main() == 0
     out = capfd.readouterr().out
     assert "only /opt/parity/bin:" in out and "exit 3" not in out
+    assert out.endswith(f", {Path.cwd()}\n")
 
 
 def test_make_installs_everything_that_tests_import(monkeypatch, tmp_path):
