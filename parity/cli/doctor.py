@@ -25,7 +25,7 @@ from parity.compilers.device_library import present_library
 from parity.compilers.disassembler import find_disassembler
 from parity.compilers.header_folders import installed_headers
 from parity.compilers.headers import COMPILER, DEVICE_LIBRARY, NEWER, WHEELS, cached_headers
-from parity.compilers.rocm import VARIABLE
+from parity.compilers.rocm import OLDEST, TOOLCHAINS, VARIABLE
 from parity.compilers.rocm import chosen as chosen_rocm
 from parity.compilers.rocm import installed as installed_rocm
 from parity.compilers.targets import TARGETS
@@ -149,10 +149,15 @@ def _rocm() -> Iterator[Fact]:
     except ParityError as error:
         yield Fact("compilers", "used for AMD", "", str(error), needed=True)
         return
-    by_rocm = " ".join(name for name, tool in tools.items() if tool)
-    by_wheels = " ".join(name for name, tool in tools.items() if not tool)
-    parts = [f"{what}: {names}" for what, names in (("ROCm", by_rocm), ("wheels", by_wheels)) if names]
-    yield Fact("compilers", "used for AMD", f"{'; '.join(parts)} ({VARIABLE}={os.environ.get(VARIABLE) or 'auto'})")
+    lacking = [name for name, tool in tools.items() if tool and not tool.supports(TARGETS[name])]
+    by_rocm = [name for name, tool in tools.items() if tool and name not in lacking]
+    by_wheels = [name for name, tool in tools.items() if not tool]
+    groups = (("ROCm", by_rocm), ("wheels", by_wheels), ("not supported by this ROCm", lacking))
+    parts = [f"{what}: {' '.join(names)}" for what, names in groups if names]
+    asked = os.environ.get(VARIABLE) or TOOLCHAINS[0]
+    if rocm and rocm.version < OLDEST and asked == TOOLCHAINS[0]:
+        parts.append(f"{rocm.described} is too old for auto, --toolchain rocm uses it")
+    yield Fact("compilers", "used for AMD", f"{'; '.join(parts)} ({VARIABLE}={asked})")
 
 
 def _gpus() -> Iterator[Fact]:

@@ -9,6 +9,7 @@ import pytest
 
 from parity.build.modules import build
 from parity.cli import main
+from parity.cli.doctor import facts
 from parity.compilers import rocm
 from parity.compilers.targets import TARGETS
 from parity.errors import MissingTool, UsageError
@@ -81,6 +82,21 @@ def test_chosen_toolchain_depends_on_version_and_target(stand_in, monkeypatch, v
     if asked:
         monkeypatch.setenv(rocm.VARIABLE, asked)
     assert (rocm.chosen(TARGETS[target]) is not None) == used
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "used"),
+    [
+        ("6.4.1", "auto", "ROCm: gfx1030 gfx90a; wheels: gfx1100 gfx942 gfx950 gfx1201 (PARITY_TOOLCHAIN=auto)"),
+        ("5.2.3", "rocm", "ROCm: gfx1030 gfx90a; not supported by this ROCm: gfx1100 gfx942 gfx950 gfx1201 "),
+        ("5.2.3", "auto", "gfx1201; hipcc of HIP 5.2.3 is too old for auto, --toolchain rocm uses it (PARITY_T"),
+    ],
+)
+def test_doctor_shows_compiler_of_each_target(stand_in, monkeypatch, version, asked, used):
+    stand_in(version)
+    monkeypatch.setenv(rocm.VARIABLE, asked)
+    found = next(fact.found for fact in facts() if fact.name == "used for AMD")
+    assert used in found
 
 
 def test_chosen_invalid_or_missing_toolchain_is_an_error(monkeypatch):
