@@ -25,12 +25,8 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
         x, y, z = (*flow.threads, 1, 1)[:3]
         yield x, y, z
         return
-    template = [part.strip() for part in name.partition("<")[2].rpartition(">")[0].split(",")]
-    found: list[tuple[int, ...]] = []
-    for each in launches:
-        values = dict(zip(each.template, template, strict=False))
-        sizes = [int(size) if (size := str(values.get(str(part), part))).isdecimal() else 0 for part in each.block]
-        found.append(tuple(sizes))
+    template = _template(name)
+    found = [*_given(template, launches)]
     found.append(flow.threads if math.prod(flow.threads) <= MAX_THREADS else ())
     numbers = [int(part) for part in template if part.isdecimal()]
     if flow.thread_axes <= {"x"}:
@@ -43,6 +39,28 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
         found += [*itertools.pairwise(numbers), *tiles, (32, 8), (8, 8)]
     whole = ((*sizes, 1, 1, 1)[:3] for sizes in found if sizes)
     yield from dict.fromkeys((x, y, z) for x, y, z in whole if 0 < x * y * z <= MAX_THREADS)
+
+
+def credible_blocks(name: str, launches: Sequence[HostLaunch], flow: Flow) -> frozenset[Triple] | None:
+    """Return the blocks with which a data race shows a mistake of the kernel. None for any block.
+
+    These are the constant blocks of the host's code. If it computes all blocks, none is credible for a kernel that
+    divides dynamic shared memory into parts of computed sizes.
+    """
+    blocks = {(x, y, z) for x, y, z in ((*sizes, 1, 1)[:3] for sizes in _given(_template(name), launches)) if x * y * z}
+    is_any = flow.fixed or not (blocks or (launches and flow.dynamic))
+    return None if is_any else frozenset(blocks)
+
+
+def _template(name: str) -> list[str]:
+    return [part.strip() for part in name.partition("<")[2].rpartition(">")[0].split(",")]
+
+
+def _given(template: Sequence[str], launches: Iterable[HostLaunch]) -> Iterator[tuple[int, ...]]:
+    """Yield the threads along each axis of the host's blocks, 0 for what the host computes."""
+    for each in launches:
+        values = dict(zip(each.template, template, strict=False))
+        yield tuple(int(size) if (size := str(values.get(str(part), part))).isdecimal() else 0 for part in each.block)
 
 
 @dataclass(frozen=True)

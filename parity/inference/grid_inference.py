@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from parity.inference.conditions import Condition
+from parity.dsl.expression import expression
+from parity.inference.conditions import MAX_THREADS, Condition
 from parity.inference.experiment import Experiment
 from parity.inference.launch_hints import LaunchHint, substituted
 from parity.inference.shape_inference import Geometry, infer_shapes
-from parity.inference.spec import AXES, GRID_EXTENTS, InferredSpec, Numbers, Triple, evaluate
+from parity.inference.spec import AXES, GRID_EXTENTS, InferredSpec, Numbers, Triple, evaluate, holds
 
 _FEW_BLOCKS, _EXPENSIVE = 16, 300_000
 """Blocks along an axis, and instructions of a launch, from which on no more blocks are tried."""
@@ -60,12 +61,16 @@ def candidate_specs(experiment: Experiment, block: Triple, condition: Condition)
 def hinted_spec(experiment: Experiment, hint: LaunchHint, condition: Condition) -> InferredSpec | None:
     """Return what launches show with the grid of the host's code under a condition, or None if it does not fit."""
     grid = [substituted(text, experiment.made) for text in hint.grid]
-    choices = experiment.choices(condition, hint.block, grid)
+    experiment = replace(experiment, threads=condition.block or hint.threads)
+    given = substituted(hint.shared, experiment.made) if hint.shared else ""
+    limits: tuple[str, ...] = (f"{given or 0} <= {_MOST_SHARED}", f"{experiment.threads or 1} <= {MAX_THREADS}")
+    limits = tuple(text for text in limits if expression(text).names)
+    choices = [each for each in experiment.choices(condition, hint.block, grid) if holds(limits, each)]
     if len(choices) < 2:
         return None
-    experiment = replace(experiment, threads=condition.block)
-    shared = _infer_shared(experiment, choices, hint.block)
-    if shared is None:
+    is_computed = bool(expression(given or "0").names)
+    shared = given if is_computed else _infer_shared(experiment, choices, hint.block) or given  # 4*threads says more
+    if experiment.flow.dynamic and not shared:
         return None
     formulas = dict(zip(AXES, grid, strict=False))
     geometry = Geometry(hint.block, formulas, hint.extents, shared, is_exact=bool(hint.extents))
@@ -73,7 +78,7 @@ def hinted_spec(experiment: Experiment, hint: LaunchHint, condition: Condition) 
     if shapes is None or (found := _under_condition(experiment, shapes, condition, hint.block)) is None:
         return None
     positive = tuple(f"{text} > 0" for text in experiment.made.values() if "-" in text)
-    return replace(found, where=(*found.where, *positive), made=experiment.made)
+    return replace(found, where=(*found.where, *positive, *limits), made=experiment.made)
 
 
 def _formulas(
@@ -104,7 +109,7 @@ def _under_condition(
         return None
     limited = {name: values for name, values in experiment.limited(condition, block).items() if name in names}
     choices = {**condition.choices(names), **limited}
-    return replace(found, where=(*found.where, *texts), choices=choices, threads=condition.block)
+    return replace(found, where=(*found.where, *texts), choices=choices, threads=experiment.threads)
 
 
 def _infer_shared(experiment: Experiment, choices: Sequence[Numbers], block: Triple) -> str | None:

@@ -46,12 +46,14 @@ class HostValues:
 
 
 class Formulas:
-    """The formulas of one launch: for each of its ``arguments``, and for the blocks along each axis of its ``grid``.
+    """The formulas of one launch: its ``arguments``, the blocks and threads along each axis, and its shared bytes.
 
     An argument that is not computed from others is a name. A formula is empty if the code does not determine it.
     """
 
-    def __init__(self, host: HostValues, grid: Sequence[str], arguments: Sequence[str]) -> None:
+    def __init__(
+        self, host: HostValues, grid: Sequence[str], arguments: Sequence[str], block: Sequence[str], shared: str
+    ) -> None:
         self._host = host
         nodes = [parsed_arithmetic(text) for text in arguments]
         given = [self._given(node) for node in nodes]
@@ -71,6 +73,9 @@ class Formulas:
                 found.append(own)
         self.arguments = tuple(found)
         self.grid = tuple(with_formulas(text, made) if text else "" for text in self.grid)
+        others = (self._text(parsed_arithmetic(part), passed | free) for part in (*block, shared))
+        *threads, self.shared = (with_formulas(text, made) if text else "" for text in others)
+        self.threads = tuple(threads)
 
     def _given(self, node: ast.expr | None) -> ast.expr | None:
         """Return the formula of an argument or of the variable it names, or None without one."""

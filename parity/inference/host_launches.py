@@ -11,7 +11,7 @@ import itertools
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from parity.inference.host_formulas import CAST, OPERATORS, Formulas, HostValues, parsed_arithmetic
@@ -25,6 +25,7 @@ _VARIABLE = re.compile(r"(\w+)\s*(?:=\s*([^={}]+)|\{([^{}]+)\})", re.DOTALL)
 _DIM3 = re.compile(r"\bdim3\s+([^;()]*(?:\([^;]*)?);")
 _DECLARED = re.compile(r"(\w+)\s*(?:(?:=\s*(?:dim3\s*)?)?[({](.*)[)}])?", re.DOTALL)
 _FIELD = re.compile(r"\b(\w+)\s*\.\s*([xyz])\s*=\s*([^;=]+);")
+_ADDED = re.compile(r"\b(\w+)\s*\+=\s*([^;]+);")
 _MACRO = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([\w\s,]*)\)[ \t]*\\?\n?[ \t]*([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE
 )
@@ -48,23 +49,27 @@ class HostLaunch:
         kernel: Name of the kernel without namespaces.
         template: The arguments in ``<>`` as the source spells them.
         block: The threads along each axis: numbers or names of template arguments.
-        shared: The bytes of dynamic shared memory: a number or the name of a template argument.
+        shared: An expression for the bytes of dynamic shared memory.
         text: The launch in one line.
         at: The line where it begins.
         path: The file, relative to the project's folder.
         grid: Expressions for the blocks along each axis.
+        threads: Expressions for the threads along each axis.
         arguments: Expressions for what is passed to the kernel.
+        constants: The values of the arguments that the code fixes, by position.
     """
 
     kernel: str
     template: tuple[str, ...]
     block: tuple[int | str | None, ...]
-    shared: int | str | None
+    shared: str = ""
     text: str = ""
     at: int = 0
     path: str = ""
     grid: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
+    constants: Mapping[int, int] = field(default_factory=dict)
 
 
 class HostTexts:
@@ -143,16 +148,19 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
         parts = [source_of(each) for each in geometry.named_children if each.type != "comment"]
         if len(parts) < 2:
             continue
-        block = known.dims(parts[1], call.start_byte)
-        shared = known.value(parts[2], call.start_byte) if len(parts) > 2 else 0
+        at_byte = call.start_byte
+        block = known.dims(parts[1], at_byte)
         bare = name.rpartition("::")[2].strip()
         template = tuple(part.strip() for part in arguments.rstrip().removesuffix(">").split(",") if part.strip())
         written, at = " ".join(source_of(call).split()), call.start_point.row + 1
         passed = call.child_by_field_name("arguments")
         given = [source_of(each) for each in passed.named_children if each.type != "comment"] if passed else []
-        formulas = Formulas(known.host(call.start_byte), known.sizes(parts[0], call.start_byte) or parts[:1], given)
+        grid, threads = (known.sizes(part, at_byte) or [part] for part in parts[:2])
+        shared = _with_sizes(parts[2]) if len(parts) > 2 else "0"
+        of = Formulas(known.host(at_byte), grid, given, threads, shared)
+        values = {i: value for i, one in enumerate(given) if isinstance(value := known.value(one, at_byte), int)}
         found.setdefault(bare, []).append(
-            HostLaunch(bare, template, block, shared, written, at, grid=formulas.grid, arguments=formulas.arguments)
+            HostLaunch(bare, template, block, of.shared, written, at, "", of.grid, of.threads, of.arguments, values)
         )
     return {name: tuple(launches) for name, launches in found.items()}
 
@@ -195,6 +203,9 @@ class _HostDefinitions:
                 self._dims.setdefault(one[1], []).append((match.start(), one[2] or ""))
         for match in _FIELD.finditer(text):
             self._values.setdefault(f"{match[1]}.{match[2]}", []).append((match.start(), match[3]))
+        for match in _ADDED.finditer(text):
+            if before := [value for place, value in self._values.get(match[1], []) if place < match.start()]:
+                self._values[match[1]].append((match.start(), f"({before[-1]})+({match[2]})"))
         self._fixed = {match[1] for match in (*_DEFINE.finditer(text), *enumerators)}
         self._functions = {
             match[1]: (tuple(part.split()[-1].lstrip("&*") for part in _split(match[2]) if part), match[3])

@@ -81,7 +81,7 @@ def is_plausible(experiment: Experiment, block: Triple, condition: Condition) ->
     """Return False if a single block faults under a condition, or does not access a tensor that the PTX accesses."""
     if experiment.flow.dynamic:
         return True
-    experiment = replace(experiment, threads=condition.block)
+    experiment = replace(experiment, threads=condition.block or experiment.threads)
     return all(_accesses_all(experiment, each, block) for each in experiment.choices(condition, block))
 
 

@@ -12,7 +12,7 @@ from parity.inference.conditions import Condition, numbers_for
 from parity.inference.experiment import GRID_DEFAULTS, Experiment
 from parity.inference.probe_launches import InputFill, Observation
 from parity.inference.shape_formulas import fit_dims, fit_positions
-from parity.inference.spec import InferredSpec, Numbers, Triple, evaluate, grid_for, triple
+from parity.inference.spec import InferredSpec, Numbers, Triple, evaluate, grid_for, holds, triple
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,12 @@ class _Runs:
 
 def with_indices(experiment: Experiment, spec: InferredSpec, condition: Condition) -> InferredSpec | None:
     """Add the tensors whose elements are positions. Return None if they lead beyond what formulas explain."""
-    experiment = replace(experiment, threads=condition.block)
+    experiment = replace(experiment, threads=spec.threads)
     roles = experiment.roles or {}
     choices: list[Numbers] = [
         {**each, **GRID_DEFAULTS} for each in experiment.choices(condition, triple(spec.block), spec.grid)
-    ]
+        if holds(spec.where, each)
+    ]  # fmt: skip
     found = spec
     for tensor in (name for name in experiment.integer_tensors if name not in roles):
         more = _with_index(experiment, spec, found, tensor, choices)
@@ -71,17 +72,16 @@ def with_indices(experiment: Experiment, spec: InferredSpec, condition: Conditio
 
 def with_positive_numbers(experiment: Experiment, spec: InferredSpec, condition: Condition) -> InferredSpec:
     """Add the condition that a number is positive if a kernel writes, or leaves its tensors, when it is 0."""
-    experiment = replace(experiment, threads=condition.block)
+    experiment = replace(experiment, threads=spec.threads)
     block = triple(spec.block)
     usual = {**GRID_DEFAULTS, **numbers_for(condition, experiment.numbers, block)[0]}
     shared = evaluate(spec.shared or "0", usual, block)
-    conditions = [expression(text) for text in spec.where]
     positive = list[str]()
     for name in sorted(spec.names & {*experiment.numbers}):
         scope = {**usual, name: 0}
         try:
             grid = grid_for(spec.grid, scope)
-            excluded = not all(each(Scope(scope)) for each in conditions if each.names <= {*scope})
+            excluded = not holds(spec.where, scope)
             least = min([*grid, *experiment.made_numbers(scope).values()])
         except UsageError:  # the host divides by it
             positive.insert(0, f"{name} > 0")

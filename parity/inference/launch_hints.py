@@ -15,6 +15,9 @@ from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple
 
+_COUNTED: Triple = (64, 1, 1)
+"""The block to choose numbers by where a number determines the threads."""
+
 
 @dataclass(frozen=True)
 class LaunchHint:
@@ -25,12 +28,16 @@ class LaunchHint:
         made: Formulas of the numbers that the host computes from others.
         extents: Names of extents that only the grid determines.
         block: The most likely block.
+        threads: The formula for the threads of a block, if numbers determine them.
+        shared: The formula for the bytes of dynamic shared memory, if the host's code shows it.
     """
 
     grid: tuple[str, ...]
     made: Mapping[str, str]
     extents: tuple[str, ...]
     block: Triple
+    threads: str = ""
+    shared: str = ""
 
 
 def launch_hints(
@@ -38,7 +45,8 @@ def launch_hints(
 ) -> Iterator[LaunchHint]:
     """Yield a hint for each launch whose grid depends on names that the kernel's arguments explain.
 
-    ``name`` includes the template's arguments. A fixed number of blocks says nothing about the kernel's numbers.
+    ``name`` includes the template's arguments. A fixed number of blocks says nothing about the kernel's numbers, unless
+    the host computes the bytes of shared memory.
     """
     seen = set[tuple[object, ...]]()
     for launch in launches:
@@ -48,19 +56,33 @@ def launch_hints(
         known, formulas, extents = named
         grid = tuple(substituted(text, known) for text in _trimmed(launch.grid))
         made = {number: substituted(text, known) for number, text in formulas.items()}
-        if not flow.strided and not any(free_names(_tree(text)) for text in grid):
+        threads, shared = _geometry(launch, known, flow)
+        is_fixed = not any(free_names(_tree(text)) for text in grid)
+        if is_fixed and not flow.strided and not free_names(_tree(shared or "0")):
             continue
         if any(each in FUNCTIONS or iskeyword(each) for each in known.values()):
             continue
-        block = next(likely_blocks(name, [launch], flow), (1, 1, 1))
+        block = _COUNTED if threads else next(likely_blocks(name, [launch], flow), (1, 1, 1))
         # A host that divides by the size of a block may round down, although the kernel accepts any size.
         for each in dict.fromkeys((tuple(map(_rounded_up, grid)), grid)):
-            hint = LaunchHint(each, made, extents, block)
-            if (key := (each, *made.items(), block)) not in seen:
+            hint = LaunchHint(each, made, extents, block, threads, shared)
+            if (key := (each, *made.items(), block, threads, shared)) not in seen:
                 seen.add(key)
                 yield hint
                 if made:
                     yield replace(hint, made={})
+
+
+def _geometry(launch: HostLaunch, known: Mapping[str, str], flow: Flow) -> tuple[str, str]:
+    """Return the formulas for the threads of a block along x, unless they are constant, and for its shared bytes."""
+
+    def formula(text: str) -> str:
+        is_known = text and free_names(_tree(text)) <= known.keys()
+        return substituted(text, known) if is_known else ""
+
+    threads = formula(launch.threads[0]) if launch.threads and {*launch.threads[1:]} <= {"1"} else ""
+    shared = formula(launch.shared) if flow.dynamic and launch.shared != "0" else ""
+    return threads if free_names(_tree(threads or "0")) else "", shared
 
 
 def substituted(text: str, formulas: Mapping[str, str]) -> str:

@@ -12,11 +12,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from parity.errors import UsageError
+from parity.inference.conditions import MAX_THREADS
 from parity.inference.experiment import Experiment
 from parity.inference.host_launches import HostLaunch
 from parity.inference.index_roles import find_roles
-from parity.inference.probe_launches import Accessed, InputFill, Observation, ProbeLimit, combined
-from parity.inference.spec import IndexRole, InferredSpec, Numbers, Triple
+from parity.inference.launch_hints import LaunchHint
+from parity.inference.probe_launches import Accessed, InputFill, LaunchConfig, Observation, ProbeLimit, combined
+from parity.inference.spec import IndexRole, InferredSpec, Numbers, Triple, evaluate, grid_for, triple
 
 _UNITY = re.compile(r"(?i)\w*(?:stride|dilat|group|inc|step)\w*")
 """Matches names of numbers that are usually 1."""
@@ -36,31 +39,38 @@ _SEEDS = (1, 2)
 _WILD = 100_003
 _BOUND, _MOST_SEARCHES = 16, 4
 """The bound of integer tensors that the kernel does not get as a number, and launches to search such tensors for."""
-_SHARED = (0, 16 << 10)
-"""Bytes of dynamic shared memory of a kernel without, and with such memory."""
+_SHARED, _MOST_SHARED = (0, 16 << 10), 48 << 10
+"""Bytes of dynamic shared memory of a kernel without, and with such memory, and at most."""
+_MOST_HINTED, _MANY, _FEW = 256, 4, 2
+"""The largest number of blocks that formulas of the host's code may lead to, the number of numbers from which on small
+ones are tried first, and the value of a number that is the number of blocks."""
 
 
 def measured_spec(
-    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch], usual: Mapping[str, int]
-) -> InferredSpec | None:
+    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch], usual: Mapping[str, int],
+    hints: Sequence[LaunchHint] = (),
+) -> InferredSpec | None:  # fmt: skip
     """Return the specification of one launch that reaches the most tensors, or None if none writes to memory.
 
-    ``usual`` are numbers to try first. Launches whose blocks write to one place are the last resort, unless positions
-    in memory determine where the kernel writes. After a data race in shared memory, no smaller numbers are tried, and
-    no other blocks if the host's code tells the block: they would hide the race.
+    Launches that follow the formulas of ``hints`` come first, then those with ``usual`` numbers. Launches whose blocks
+    write to one place are the last resort, unless positions in memory determine where the kernel writes. After a data
+    race in shared memory, no smaller numbers are tried, and no other blocks if the host's code tells the block: they
+    would hide the race.
     """
     best: tuple[tuple[bool, int], InferredSpec] | None = None
     searches = _MOST_SEARCHES if experiment.integer_tensors else 0
     first: Numbers | None = None
     try:
-        for block, grid, numbers in _candidates(experiment, blocks, launches, usual):
-            first = numbers if first is None else first
-            if experiment.launches.race and (numbers != first or has_given_block(launches)):
+        hinted = [*_hinted(experiment, hints, _given(experiment, launches))]
+        experiment.launches.trust(each.block for each in hinted)
+        for config in (*hinted, *_candidates(experiment, blocks, launches, usual)):
+            first = config.numbers if first is None else first
+            if experiment.launches.race and (config.numbers != first or has_given_block(launches)):
                 break
-            found = [_measured(experiment, block, grid, numbers)]
+            found = [_measured(experiment, config)]
             if searches:  # with the right bounds, fewer launches do nothing than with random elements
                 searches -= 1
-                found.insert(0, _measured(_with_roles(experiment, block, grid, numbers), block, grid, numbers))
+                found.insert(0, _measured(_with_roles(experiment, config), config))
             for each in filter(None, found):
                 best = each if best is None or each[0] > best[0] else best
             if best and best[0] == (True, len(experiment.used)):
@@ -75,9 +85,31 @@ def has_given_block(launches: Sequence[HostLaunch]) -> bool:
     return any(isinstance(size, int) for each in launches for size in each.block)
 
 
-def _with_roles(experiment: Experiment, block: Triple, grid: Triple, numbers: Numbers) -> Experiment:
+def _hinted(experiment: Experiment, hints: Sequence[LaunchHint], given: Mapping[str, int]) -> Iterator[LaunchConfig]:
+    """Yield launches in which computed numbers, the grid, the block and shared memory are as in the host's code."""
+    sizes = _SMALL_SIZES if len(experiment.numbers) > _MANY else _SIZES
+    for size, hint in itertools.product(sizes, hints):
+        if not (hint.made or hint.threads or hint.shared):
+            continue
+        few = {name: min(size, _FEW) for name in hint.grid}  # a block for each
+        free = {name: given.get(name, few.get(name, size)) for name in experiment.numbers if name not in hint.made}
+        scope = {**dict.fromkeys(hint.extents, size), **free}
+        try:
+            numbers = {**free, **{name: evaluate(text, scope, hint.block) for name, text in hint.made.items()}}
+            scope |= numbers
+            block = triple([evaluate(hint.threads, scope, hint.block)]) if hint.threads else hint.block
+            shared = evaluate(hint.shared, scope, block) if hint.shared else _SHARED[experiment.flow.dynamic]
+            grid = grid_for(hint.grid, scope)
+        except UsageError:  # the host divides by zero
+            continue
+        fits = math.prod(block) <= MAX_THREADS and math.prod(grid) <= _MOST_HINTED and shared <= _MOST_SHARED
+        if fits and min(*numbers.values(), *block, *grid, shared + 1) > 0:
+            yield LaunchConfig(numbers, grid, block, shared)
+
+
+def _with_roles(experiment: Experiment, config: LaunchConfig) -> Experiment:
     """Find the integer tensors whose elements are bounds, for a launch with these numbers."""
-    shared = _SHARED[experiment.flow.dynamic]
+    numbers, grid, block, shared = config.numbers, config.grid, config.block, config.shared
 
     def reach(roles: Mapping[str, IndexRole], names: Sequence[str]) -> dict[str, int]:
         known, tried = {**dict.fromkeys(names, _BOUND), **numbers}, replace(experiment, roles=roles)
@@ -90,19 +122,20 @@ def _with_roles(experiment: Experiment, block: Triple, grid: Triple, numbers: Nu
 
 def _candidates(
     experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch], usual: Mapping[str, int]
-) -> Iterator[tuple[Triple, Triple, Numbers]]:
-    """Yield blocks, grids and numbers, the most likely first. After a race, these are as many elements as threads."""
+) -> Iterator[LaunchConfig]:
+    """Yield launches, the most likely first. After a race, there are as many elements as threads."""
+    shared = _SHARED[experiment.flow.dynamic]
     grids = [*_given_grids(launches), *(_grid(experiment.axes, count) for count in (2, 1))]
     given = {**{name: usual[name] for name in experiment.numbers if name in usual}, **_given(experiment, launches)}
     geometries = [*itertools.product(blocks, dict.fromkeys(grids))]
     sized = [  # as many elements as threads
-        (block, grid, {**dict.fromkeys(experiment.numbers, size), **given})
+        LaunchConfig({**dict.fromkeys(experiment.numbers, size), **given}, grid, block, shared)
         for block, grid in geometries
         for size in dict.fromkeys((math.prod(block) * math.prod(grid), block[0] * grid[0], block[0]))
     ]
     for numbers in _choices(experiment.numbers, given, _SMALL_SIZES if experiment.flow.private else _SIZES):
         for block, grid in geometries:
-            yield block, grid, numbers
+            yield LaunchConfig(numbers, grid, block, shared)
         if experiment.launches.raced:
             yield from sized
             sized = []
@@ -113,9 +146,9 @@ def _given(experiment: Experiment, launches: Sequence[HostLaunch]) -> dict[str, 
     """Return the numbers that the host's code passes as constants."""
     found: dict[str, int] = {}
     for each, launch in itertools.product(experiment.args, launches):
-        text = launch.arguments[each.key[0]] if not each.key[1] and each.key[0] < len(launch.arguments) else ""
-        if each.is_whole and text.isdecimal() and int(text) <= _MOST_GIVEN:
-            found.setdefault(each.name, int(text))
+        value = launch.constants.get(each.key[0], -1) if each.is_whole and not each.key[1] else -1
+        if 0 <= value <= _MOST_GIVEN:
+            found.setdefault(each.name, value)
     return found
 
 
@@ -145,14 +178,13 @@ def _choices(names: Sequence[str], given: Mapping[str, int], sizes: Sequence[int
         yield {name: pick.choice(_MIXED) for name in names}
 
 
-def _measured(
-    experiment: Experiment, block: Triple, grid: Triple, numbers: Numbers
-) -> tuple[tuple[bool, int], InferredSpec] | None:
+def _measured(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[bool, int], InferredSpec] | None:
     """Return whether a launch has no race and how many tensors it reaches, and its specification.
 
     Returns None if it faults or writes nothing.
     """
-    shared, roles = _SHARED[experiment.flow.dynamic], experiment.roles or {}
+    numbers, grid, block, shared = config.numbers, config.grid, config.block, config.shared
+    roles = experiment.roles or {}
     known = {**{role.bound: _BOUND for role in roles.values() if role.bound}, **numbers}
 
     def observe(fill: InputFill) -> Observation | None:

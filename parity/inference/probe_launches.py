@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -113,15 +113,17 @@ class ProbeLaunches:
     one with a data race in shared memory, and ``raced`` are the configurations with one in global memory. ``cost`` is
     the number of instructions of the last launch, and ``too_long`` are the configurations that need more. ``before`` is
     True as long as every launch ends with an access before the begin of a buffer that is not far away, as from a null
-    pointer. ``constants`` are integers in ``__constant__`` memory, with their bytes.
+    pointer. ``constants`` are the contents of ``__constant__`` variables. A race counts with
+    one of ``blocks``, None for any.
     """
 
     def __init__(
         self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int,
         deadline: float = math.inf, budget: int = BUDGET, constants: Mapping[str, Array] | None = None,
+        blocks: Collection[Triple] | None = None,
     ) -> None:  # fmt: skip
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
-        self._budget, self._constants = budget, constants or {}
+        self._budget, self._constants, self._blocks = budget, constants or {}, blocks
         self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share * (budget // BUDGET)
         self._deadline = deadline
         self.fault, self.race, self.cost, self.before = "", "", 0, True
@@ -136,6 +138,10 @@ class ProbeLaunches:
     def succeeded(self) -> bool:
         """True if a launch completed without a fault."""
         return any(self._observed.values())
+
+    def trust(self, blocks: Iterable[Triple]) -> None:
+        """Add blocks with which a race counts."""
+        self._blocks = None if self._blocks is None else {*self._blocks, *blocks}
 
     def observe(self, config: LaunchConfig) -> Observation | None:
         """Return the accesses of a launch, or None if it faults.
@@ -242,7 +248,7 @@ class ProbeLaunches:
             self.fault = self.fault or str(error).splitlines()[0]
             message = in_one_line(str(error))
             if isinstance(error, DataRace) and error.is_in_lds and not is_scatter(message):
-                self.race = self.race or message
+                self.race = self.race or (message if self._blocks is None or config.block in self._blocks else "")
             elif isinstance(error, DataRace) and not error.is_in_lds:
                 self.raced.add(config.key)
             return None

@@ -24,10 +24,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from parity.dsl.expression import Scope, expression
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import UsageError
-from parity.inference.conditions import Condition, likely_blocks, numbers_for
+from parity.inference.conditions import Condition, credible_blocks, likely_blocks, numbers_for
 from parity.inference.experiment import GRID_DEFAULTS, Experiment, ProbeLog
 from parity.inference.grid_inference import candidate_specs, hinted_spec
 from parity.inference.host_launches import HostLaunch
@@ -40,11 +39,13 @@ from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import (
     ALWAYS_FAULTS,
     CONSTANT,
+    RACES,
     InferredSpec,
     KernelArgument,
     Triple,
     evaluate,
     grid_for,
+    holds,
     triple,
 )
 from parity.model.code_object import CodeObject, source_name
@@ -59,6 +60,7 @@ _BLOCKS = 3
 """Blocks to measure a kernel with."""
 _Ends = tuple[Mapping[str, int], ...]
 """How many elements of each tensor launches reach."""
+_NO_LAUNCH = "no launch of it comes to an end"
 _UNEXPLAINED = 3
 """Integers that nothing depends on, from which on too little is known of a kernel to declare it."""
 
@@ -115,7 +117,8 @@ class Prober:
     def _key(self, kernel: ProbedKernel) -> object:
         """Return what determines the launches of a kernel. The rest of its module does not matter."""
         geometries = tuple(
-            (each.template, each.block, each.shared, each.grid, each.arguments) for each in kernel.launches
+            (each.template, each.block, each.threads, each.shared, each.grid, each.arguments, *each.constants.items())
+            for each in kernel.launches
         )
         own, _, *texts = self._devices[BUDGET].parts(kernel.code, kernel.symbol)
         return own, *texts, tuple(kernel.args), geometries, kernel.limits, tuple(kernel.usual.items())
@@ -125,7 +128,10 @@ class Prober:
 
     def _probed(self, kernel: ProbedKernel) -> InferredSpec | str:
         found = self._hinted(kernel) or self._searched(kernel)
-        found = found if _is_explained(kernel, found) else self.measure(kernel) or found
+        if not _is_explained(kernel, found):
+            measured = self.measure(kernel)
+            # Numbers that do not fit together may cause a race. Those of a single launch fit better.
+            found = measured or (_NO_LAUNCH if isinstance(found, str) and found.startswith(RACES) else found)
         if isinstance(found, InferredSpec) and (ends := self._ends(kernel, found)):
             self._similar[_similarity(kernel)] = found, ends
         return found
@@ -141,11 +147,10 @@ class Prober:
         if spec.distances:
             return ()
         block, found = triple(spec.block), list[Mapping[str, int]]()
-        conditions = [expression(text) for text in spec.where]
         try:
             for numbers in numbers_for(Condition(), experiment.numbers, block):
                 scope = {**GRID_DEFAULTS, **numbers, "threads": math.prod(block)}
-                if not all(each(Scope(scope)) for each in conditions if each.names <= {*scope}):
+                if not holds(spec.where, scope):
                     continue
                 shared = evaluate(spec.shared or "0", numbers, block)
                 for fill in (*experiment.fills[:1], InputFill(whole=1)):
@@ -169,7 +174,8 @@ class Prober:
         self._begin(1 - _SEARCH)
         blocks = [*itertools.islice(likely_blocks(kernel.name, kernel.launches, kernel.flow), _BLOCKS)]
         experiment = self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET)
-        spec = measured_spec(experiment, blocks, kernel.launches, kernel.usual)
+        hints = [*launch_hints(kernel.name, kernel.launches, kernel.args, kernel.flow)]
+        spec = measured_spec(experiment, blocks, kernel.launches, kernel.usual, hints)
         return spec or experiment.launches.race
 
     def with_written(self, kernel: ProbedKernel, spec: InferredSpec) -> InferredSpec:
@@ -242,7 +248,7 @@ class Prober:
         numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in made)
         launches = ProbeLaunches(
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget,
-            dict(_constants(kernel.flow)),
+            dict(_constants(kernel.flow)), None if made else credible_blocks(kernel.name, kernel.launches, kernel.flow),
         )  # fmt: skip
         return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made, limits=kernel.limits)
 
@@ -268,7 +274,7 @@ def _reason(experiment: Experiment) -> str:
             return launches.race
         if launches.fault and launches.before:
             return f"{ALWAYS_FAULTS}: {launches.fault}"
-        return f"no launch of it succeeds: {launches.fault}" if launches.fault else "no launch of it comes to an end"
+        return f"no launch of it succeeds: {launches.fault}" if launches.fault else _NO_LAUNCH
     if log.unexplained:
         return f"{_missing(log.unexplained)}: no formula explains it"
     if log.unreached:

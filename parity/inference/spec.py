@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -129,6 +129,12 @@ class InferredSpec:
 def evaluate(text: str, numbers: Numbers, block: Triple) -> int:
     """Return the value of an expression. ``threads`` in it is the number of threads of a block."""
     return int(expression(text)(Scope({**numbers, "threads": math.prod(block)})))
+
+
+def holds(conditions: Iterable[str], numbers: Numbers) -> bool:
+    """Return True if all conditions hold whose names are known."""
+    scope = Scope({**numbers})
+    return all(each(scope) for each in map(expression, conditions) if each.names <= {*numbers})
 
 
 def triple(sizes: Sequence[int]) -> Triple:

@@ -398,7 +398,7 @@ def _launches(hosts: Sequence[Path]) -> dict[str, list[tuple[ast.Call, HostLaunc
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Subscript):
                 name = ast.unparse(call.func.value).rpartition(".")[2]
                 if name.isidentifier():
-                    launch = HostLaunch(name, (), (), None, ast.unparse(call), call.lineno, path.name)
+                    launch = HostLaunch(name, (), (), "", ast.unparse(call), call.lineno, path.name)
                     found.setdefault(name, []).append((call, launch))
     return found
 

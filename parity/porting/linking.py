@@ -21,7 +21,7 @@ _OTHER_SUFFIXES = (".cpp", ".cc", ".cxx", ".cuh", ".h", ".hpp")
 """Suffixes of files that are not CUDA sources, but may include one."""
 _NEAR = ("*", "*/*", "*/*/*")
 """Search patterns for files that may be linked with a source in or below a folder."""
-_LEVELS = 2
+_LEVELS = 4
 """How many folders, upwards, to search for a file that includes a source."""
 _FAR = 1000
 """A distance in includes that exceeds every real distance."""
@@ -71,9 +71,8 @@ def includers(path: Path) -> Iterator[Path]:
     for suffixes in (CUDA_SUFFIXES, _OTHER_SUFFIXES):
         for folder in project_of(path.parent)[:_LEVELS]:
             for each in (*sorted(_files(suffixes, folder, "*")), *sorted(_files(suffixes, folder, "*/*"))):
-                if each == path:
-                    continue
-                for bracket, header in included(each.read_text(encoding="utf-8", errors="surrogateescape")):
+                text = each.read_text(encoding="utf-8", errors="surrogateescape") if each != path else ""
+                for bracket, header in included(text) if path.name in text else ():
                     if Path(header).name == path.name and found_in(header, searched(bracket, each.parent, ())) == path:
                         yield each
                         break

@@ -21,18 +21,19 @@ template <typename T, int N> __global__ void t(T* x);
 @pytest.mark.parametrize(
     ("code", "block", "shared"),
     [
-        ("void f() { k<<<n / 2, TWICE>>>(x, n); }", (256,), 0),
-        ("void f() { const int block = WARP * 4; k<<<1, block, block * sizeof(float)>>>(x, n); }", (128,), 512),
-        ("void f() { dim3 block(kTile, kTile); k<<<grid, block>>>(x, n); }", (16, 16, 1), 0),
-        ("void f() { dim3 block; block.x = 8; block.y = THREADS / 8; k<<<g, block>>>(x, n); }", (8, 16, 1), 0),
-        ("void f() { dim3 grid(n), block{kTile, 2}; k<<<grid, block>>>(x, n); }", (16, 2, 1), 0),
-        ("void f() { ns::k<<<dim3(4), dim3(kTile, 4, 2), 0, stream>>>(x, n); }", (16, 4, 2), 0),
-        ("void f(int threads) { k<<<1, threads, cols * 4>>>(x, n); }", ("threads",), None),
-        ("void f() { k<<<1, std::min(n, 1024)>>>(x, n); }", (None,), 0),
-        ("void f() { int b = 64; k<<<1, b>>>(x, n); b = 2; }", (64,), 0),
-        ("void f() { int b = 64; k<<<1, b>>>(x, n); } void g() { dim3 b(5, 5); h<<<1, b>>>(); }", (64,), 0),
-        ("void g() { int b = 64; h<<<1, b>>>(); } void f() { dim3 b(5, 5); k<<<1, b>>>(x, n); }", (5, 5, 1), 0),
-        ("void f() { int a = b + 1; int b = a + 1; k<<<1, a + b>>>(x, n); }", (None,), 0),
+        ("void f() { k<<<n / 2, TWICE>>>(x, n); }", (256,), "0"),
+        ("void f() { const int block = WARP * 4; k<<<1, block, block * sizeof(float)>>>(x, n); }", (128,), "512"),
+        ("void f() { dim3 block(kTile, kTile); k<<<grid, block>>>(x, n); }", (16, 16, 1), "0"),
+        ("void f() { dim3 block; block.x = 8; block.y = THREADS / 8; k<<<g, block>>>(x, n); }", (8, 16, 1), "0"),
+        ("void f() { dim3 grid(n), block{kTile, 2}; k<<<grid, block>>>(x, n); }", (16, 2, 1), "0"),
+        ("void f() { ns::k<<<dim3(4), dim3(kTile, 4, 2), 0, stream>>>(x, n); }", (16, 4, 2), "0"),
+        ("void f(int threads) { k<<<1, threads, cols * 4>>>(x, n); }", ("threads",), "cols*4"),
+        ("void f() { k<<<1, std::min(n, 1024)>>>(x, n); }", (None,), "0"),
+        ("void f() { int b = 64; k<<<1, b>>>(x, n); b = 2; }", (64,), "0"),
+        ("void f() { int b = 64; k<<<1, b>>>(x, n); } void g() { dim3 b(5, 5); h<<<1, b>>>(); }", (64,), "0"),
+        ("void g() { int b = 64; h<<<1, b>>>(); } void f() { dim3 b(5, 5); k<<<1, b>>>(x, n); }", (5, 5, 1), "0"),
+        ("void f() { int a = b + 1; int b = a + 1; k<<<1, a + b>>>(x, n); }", (None,), "0"),
+        ("void f(int b) { int s = 4 * b; s += b * 8; k<<<1, 64, s>>>(x, n); s += 1; }", (64,), "b*4+b*8"),
     ],
 )
 def test_host_launches_resolve_blocks(code, block, shared):
@@ -117,3 +118,11 @@ def test_host_launches_have_formulas_of_arguments(code, grid, arguments):
     (launch,) = host_launches(FORMULAS % f"{code};")["k"]
     assert launch.grid == grid
     assert launch.arguments == (tuple(arguments.split()) if isinstance(arguments, str) else arguments)
+
+
+def test_host_launches_have_formulas_of_threads_and_fixed_arguments():
+    (launch,) = host_launches(FORMULAS % "const int q = 7; k<<<n, dim3(2 * k, 1), 4 * k>>>(x, n, k, q, WIDTH / 2, 5);")[
+        "k"
+    ]
+    assert (launch.threads, launch.shared) == (("k*2", "1"), "k*4")
+    assert launch.constants == {3: 7, 4: 256, 5: 5}

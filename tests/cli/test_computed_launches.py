@@ -1,0 +1,47 @@
+"""Kernels whose threads and shared memory the host computes from numbers that it passes."""
+
+from __future__ import annotations
+
+PARTS = """
+__global__ void alone(const float* x, const float* w, float* y, int rows, int cols, int tile, int parts) {
+    extern __shared__ float part[];
+    float *first = part, *second = part + tile * cols;
+    for (int p = 0; p < parts; p++)
+        for (int r = 0; r < tile; r++)
+            for (int c = 0; c < cols; c++) {
+                first[r * cols + c] = x[(p * tile + r) * cols + c];
+                second[r * cols + c] = first[r * cols + c] * w[c];
+                y[(p * tile + r) * cols + c] = second[r * cols + c];
+            }
+}
+__global__ void rows_of(const float* x, float* y, int rows, int cols, int tile, int parts) {
+    extern __shared__ float part[];
+    float *own = part, *sums = part + tile * cols;
+    const int row = blockIdx.x * tile + threadIdx.x;
+    float sum = 0;
+    for (int c = 0; c < cols; c++) own[threadIdx.x * cols + c] = x[row * cols + c];
+    for (int c = 0; c < cols; c++) sum += own[threadIdx.x * cols + c];
+    sums[threadIdx.x] = sum;
+    for (int c = 0; c < cols; c++) y[row * cols + c] = own[threadIdx.x * cols + c] - sums[threadIdx.x];
+}
+void run(const float* x, const float* w, float* y, int rows, int cols, int tile) {
+    const int parts = (rows + tile - 1) / tile;
+    dim3 one(1, 1, 1);
+    alone<<<one, one, 2 * tile * cols * sizeof(float)>>>(x, w, y, rows, cols, tile, parts);
+    int bytes = tile * cols * sizeof(float);
+    bytes += tile * sizeof(float);
+    rows_of<<<parts, tile, bytes>>>(x, y, rows, cols, tile, parts);
+}
+"""
+
+
+def test_init_takes_threads_and_shared_memory_from_host_code(parity, tmp_path, monkeypatch, with_nvcc):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "parts.cu").write_text(PARTS)
+    monkeypatch.chdir(tmp_path)
+    made = parity("init", "--kernels", "src", "--limit", "1000")
+    assert made.code == 0 and not made.err, made.err
+    text = (tmp_path / "cases" / "parts.py").read_text()
+    assert "To be completed" not in text and "parts:i32=ceil(rows/tile)" in text, text
+    result = parity("run", "--target", "gfx1100", "--examples", "3")
+    assert result.code == 0 and "6 passed, 0 failed" in result.out, result.out + result.err
