@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from parity.inference.keywords import safe_name
 from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.spec import InferredSpec
 from parity.triton_kernels.compilation import LaunchedArgument, LaunchedKernel
-
-_BOUNDS = re.compile(r"(?i).*(?:cu_|offset|indptr|start|splits|_loc(?:_|$)).*")
-"""Matches the names of tensors whose elements are where something begins."""
-_LENGTHS = re.compile(r"(?i)(?!.*cu_).*(?:len|count|size|num_).*")
-"""Matches the names of tensors whose elements are numbers of something."""
+from parity.triton_kernels.names import BOUNDS, LENGTHS
 
 
 def launched_spec(launch: LaunchedKernel, prober: Prober, kernel: ProbedKernel, data: str) -> InferredSpec:
@@ -55,13 +49,13 @@ def _counts(tensor: LaunchedArgument) -> bool:
 def _stream(tensor: LaunchedArgument, data: str) -> str:
     """Return the data stream of a tensor of integers."""
     if data != "drawn" and _counts(tensor):
-        return "1..1" if data == "plain" and _LENGTHS.fullmatch(tensor.name) else "consecutive"
+        return "1..1" if data == "plain" and LENGTHS.fullmatch(tensor.name) else "consecutive"
     if data == "launched" and tensor.values and tensor.least < tensor.most:
         return f"values.{'.'.join(map(str, tensor.values))}"
     if not tensor.most and not tensor.least and not (data == "launched" and tensor.values):
         return ""
     if tensor.least or tensor.most < 2:
         return f"{tensor.least}..{tensor.most}"
-    if tensor.rises and _BOUNDS.fullmatch(tensor.name):
+    if tensor.rises and BOUNDS.fullmatch(tensor.name):
         return "offsets"
     return "permutation" if tensor.distinct else "index"

@@ -13,20 +13,12 @@ from pathlib import Path
 from parity.inference.host_launches import HostLaunch
 from parity.triton_kernels.kernel import Constant
 from parity.triton_kernels.loading import functions
+from parity.triton_kernels.names import BYTES, INDEX, MASK, REAL
 
 _ADDRESSED = frozenset(("load", "store", "make_block_ptr", "make_tensor_descriptor", "advance", "multiple_of"))
 _WHOLE_ATOMICS = ("atomic_cas", "atomic_xchg", "atomic_and", "atomic_or", "atomic_xor")
 _WHOLE_CALLS = ("to", "cast", "load", "minimum", "maximum", "cdiv")
 _POINTER = re.compile(r"(?i)(?:.*_)?(?:ptrs?|pointer)(?:_.*)?|ptr\w*|\w*ptr")
-_INDEX = re.compile(
-    r"(?i).*(?:idx|ind(?:ex|ices)|_ids?(?:_|$)|^ids?(?:_|$)|seq_?len|cu_|offset|table|label|target|slot|_loc(?:_|$)|perm|order"
-    r"|num_|len(?:gth)?s?(?:_|$)|(?:start|end)s(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|mask).*"
-)
-_BYTES = re.compile(r"(?i).*(?:int8|quant|packed|qweight|_q_|nf4|fp4|4bit|2bit).*")
-_REAL = re.compile(
-    r"(?i).*(?:eps|scale|alpha|beta|gamma|lr|rate|momentum|decay|slope|prob|factor|softcap|smooth|limit|temperature|lse).*"
-    r"|p|lo|hi|p_dropout|dropout_p|value|min_val|max_val"
-)
 _FLAG = re.compile(
     r"(?i)(?:.*_)?(?:has|is|use|do|with|enable|apply|store|save|return|recompute|causal|even|add|reverse|upcast)(?:_.*)?"
 )
@@ -151,7 +143,7 @@ def choices(function: TritonFunction, real: str, *, flags: bool, size: int) -> d
             found[name] = texts[-1 if flags else 0]
         elif True in [v for v in (*each.compared, each.default) if isinstance(v, bool)] or _FLAG.fullmatch(name):
             found[name] = flags
-        elif isinstance(each.default, float) or _REAL.fullmatch(name):
+        elif isinstance(each.default, float) or REAL.fullmatch(name):
             found[name] = each.default if isinstance(each.default, float) else 0.5
         elif numbers := [value for value in each.compared if isinstance(value, int)]:
             found[name] = max(numbers[0], 0)
@@ -167,9 +159,9 @@ def dtypes(function: TritonFunction, real: str) -> dict[str, str]:
     found = {}
     for each in function.arguments:
         if each.is_pointer:
-            found[each.name] = "i32" if each.is_index else "u8" if _BYTES.fullmatch(each.name) else real
+            found[each.name] = "i32" if each.is_index else "u8" if BYTES.fullmatch(each.name) else real
         else:
-            is_real = _REAL.fullmatch(each.name) and not each.is_whole
+            is_real = REAL.fullmatch(each.name) and not each.is_whole
             found[each.name] = "f32" if is_real or isinstance(each.default, float) else "i32"
     return found
 
@@ -205,7 +197,7 @@ def _function(
             each.arg,
             each.annotation is not None and "constexpr" in ast.unparse(each.annotation),
             each.arg in pointers,
-            each.arg in indices or bool(_INDEX.fullmatch(each.arg)),
+            each.arg in indices or bool(INDEX.fullmatch(each.arg) or MASK.fullmatch(each.arg)),
             each.arg in whole,
             tuple(_compared(node, each.arg)),
             _literal(defaults[each.arg]) if each.arg in defaults else None,

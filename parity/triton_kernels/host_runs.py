@@ -31,6 +31,7 @@ from parity.triton_kernels.host_records import MOST_ELEMENTS, Launched, Unusable
 from parity.triton_kernels.host_tensors import DTYPES, Tensor
 from parity.triton_kernels.host_torch import Context, Function
 from parity.triton_kernels.loading import Loader, Placeholder
+from parity.triton_kernels.names import BYTES, INDEX, MASK, POSITIONS, REAL
 
 _SIZES = ((16, 16), (4, 16), (64, 64), (2, 32), (16, 128), (128, 128), (32, 32), (8, 256), (2, 64), (16, 1024), (1, 16))
 """Extents to try: of the first dims, and of the last one or two dims."""
@@ -41,20 +42,10 @@ _LARGER = ((128, 128), (64, 64))
 _RANKS = (2, 3, 4, 1)
 _SECONDS, _CORRECTIONS, _MOST_RUNS = 8, 40, 400
 """Processor time for the host code of a kernel, corrections of one run, and runs of a function."""
-_INDEX = re.compile(
-    r"(?i).*(?:idx|ind(?:ex|ices)|_ids?(?:_|$)|^ids?(?:_|$)|seq_?len|cu_|offset|table|label|target|slot|_loc(?:_|$)|perm"
-    r"|indptr|num_|_(?:end|start)s?(?:_|$)|len(?:gth)?s?(?:_|$)|counts?(?:_|$)|sizes?(?:_|$)|splits).*"
-)
-_MASK, _BYTES = re.compile(r"(?i).*mask.*"), re.compile(r"(?i).*(?:int8|packed|qweight|nf4|fp4|4bit).*")
-_REAL = re.compile(
-    r"(?i).*(?:eps|scale|alpha|beta|gamma|lr$|rate|momentum|decay|slope|prob|factor|softcap|smooth|limit|temperature).*|p"
-)
 _TENSOR = re.compile(
     r"(?i)(?:d?[xyqkvobw]|d[a-z]{1,3}|.*(?:weight|bias|tensor|input|output|grad|hidden|state|cache|logits).*)"
 )
 _OPTIONAL = re.compile(r"\bOptional\[|\bNone\b")
-_POSITIONS = re.compile(r"(?i).*(?:idx|indices|_ids|indptr|permutation|offsets|starts?|table|cu_\w*|locs?|lens)")
-"""Matches attributes that are tensors of positions or lengths."""
 
 
 class _Late(BaseException):
@@ -94,7 +85,7 @@ class _Guesses:
             return _Object(key, self)
         if kind == "table":
             return Table()
-        if kind == "real" or (kind == "number" and _REAL.fullmatch(name)):
+        if kind == "real" or (kind == "number" and REAL.fullmatch(name)):
             real = Real(1e-5 if "eps" in name else 0.5)
             real.key = key
             return real
@@ -107,7 +98,7 @@ class _Guesses:
         return number
 
     def _tensor(self, key: str, name: str, facts: Mapping[str, Any]) -> Tensor:
-        is_index = _INDEX.fullmatch(name) is not None
+        is_index = INDEX.fullmatch(name) is not None
         rank = facts.get("rank", 1 if is_index else self.rank)
         self.is_open |= "rank" not in facts and not is_index
         first, last = self.size
@@ -119,13 +110,7 @@ class _Guesses:
         shape = (*shape[:-1], longer) if longer else shape
         shape = tuple(facts.get(f"dim{i}", extent) for i, extent in enumerate(shape))
         kind = (
-            "int32"
-            if is_index
-            else "bool"
-            if _MASK.fullmatch(name)
-            else "uint8"
-            if _BYTES.fullmatch(name)
-            else self.real
+            "int32" if is_index else "bool" if MASK.fullmatch(name) else "uint8" if BYTES.fullmatch(name) else self.real
         )
         dtype = DTYPES[facts.get("dtype", kind)]
         if np.prod(shape, dtype=float) > MOST_ELEMENTS:
@@ -147,7 +132,7 @@ class _Object:
         if name.startswith("__"):
             raise AttributeError(name)
         value = self._guesses.value(
-            f"{self._key}.{name}", "tensor" if _TENSOR.fullmatch(name) or _POSITIONS.fullmatch(name) else "number"
+            f"{self._key}.{name}", "tensor" if _TENSOR.fullmatch(name) or POSITIONS.fullmatch(name) else "number"
         )
         self.__dict__[name] = value
         return value
@@ -397,7 +382,7 @@ def _kind(node: ast.FunctionDef, argument: ast.arg, defaults: Mapping[str, Any])
         return "tensor"
     if used:
         return "object"
-    return "tensor" if _TENSOR.fullmatch(name) or _INDEX.fullmatch(name) else "number"
+    return "tensor" if _TENSOR.fullmatch(name) or INDEX.fullmatch(name) else "number"
 
 
 def set_driver(target: Any) -> None:
