@@ -21,7 +21,8 @@ from parity.ops.declaration import Declaration, NamedCase
 from parity.ops.launch_rules import Step
 from parity.ops.lowering import Call, Work, count_work, is_sparse, lower, lower_for_timing
 from parity.ops.validation import check_declaration
-from parity.triton_kernels.kernel import Specialization, triton
+from parity.triton_kernels.declaring import triton
+from parity.triton_kernels.kernel import Specialization
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st

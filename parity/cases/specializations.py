@@ -21,6 +21,7 @@ from parity.model.dtypes import DType, resolve_dtype
 from parity.ops.case_view import CaseView
 from parity.ops.declaration import Declaration
 from parity.triton_kernels.kernel import (
+    CONFIG,
     OPTIONS,
     Constant,
     Specialization,
@@ -50,6 +51,8 @@ def specializations(op: Declaration, dtypes: tuple[str, ...]) -> tuple[Specializ
         for values in _values(op, types):
             name = symbol(row, values)
             everything = {**op.triton.constants, **values}
+            if op.triton.is_tuned:
+                del everything[CONFIG]
             found[name] = Specialization(
                 name,
                 op.triton.file,

@@ -426,6 +426,8 @@ def _with_triton(op: Declaration, kernel: TritonKernel) -> dict[str, Any]:
 
     Keywords with several values become parameters. Whole numbers are i32, Triton's type of an argument that fits.
     """
+    arguments = [parse_argument(word) for word in words(op.args)]
+    kernel = kernel.with_arguments([str(each.value or each.name) for each in arguments])
     chosen = {name: parameter_values(values) for name, values in kernel.choices.items()}
     kinds = [*op.inputs.values(), *(op.outputs or {}).values(), *op.updates.values(), *op.params.values()]
     variables = [kind for kind in dict.fromkeys(kinds) if kind.isidentifier() and kind not in DTYPES]

@@ -31,6 +31,7 @@ from parity.suite.corpus import read_corpus
 from parity.suite.imported_files import forget_changed_modules, recording
 from parity.suite.selection import EntryName, Selection, select
 from parity.suite.settings import find_project
+from parity.triton_kernels.declaring import kernels_in
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,8 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None, only: 
     if sides and sides.ported and not sides.ported.is_dir():
         raise _missing_folder("folder of the port", sides.ported, "hip")
     forget_changed_modules()
-    modules, problems = _import_case_files([path for path in _case_files(cases) if not only or path.name in only])
+    with kernels_in(kernels):
+        modules, problems = _import_case_files([path for path in _case_files(cases) if not only or path.name in only])
     ops, case_files, complaints = _read_ops(modules)
     problems += complaints
     if not ops and not only:

@@ -8,8 +8,9 @@ the code object of kernel N, and ``OUTPUT/result.json`` describes all kernels.
 parity's clang does not.
 
 If the request has ``targets`` instead of a target, ``OUTPUT/result.json`` describes the functions of the request, and
-the first of the ``kernels`` of each function that compiles for all targets. Of parity, this file imports only
-``loading.py`` and what runs host code.
+the first of the ``kernels`` of each function that compiles for all targets. If it has ``decorated``,
+``OUTPUT/result.json`` describes the decorators of a function. Of parity, this file imports only ``loading.py`` and what
+runs host code.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from typing import Any
 
 if not __package__:
     sys.path[0] = str(Path(__file__).parents[2])  # so that a project may have a file kernel.py
+from parity.triton_kernels.decorators import described_decorators
+from parity.triton_kernels.host_records import layers
 from parity.triton_kernels.host_runs import launches, set_driver
 from parity.triton_kernels.host_torch import importer
 from parity.triton_kernels.loading import Loader, Placeholder
@@ -49,7 +52,12 @@ def main(request: Path, output: Path) -> None:
     block_pointers.install()
     root = Path(asked["root"])
     found: dict[str, Any]
-    if "targets" in asked:
+    if "decorated" in asked:
+        loader = new_loader(asked, target(asked))
+        one = asked["decorated"]
+        found = described_decorators(defined(one, root, loader), one["given"])
+        found["files"] = sorted(own_files(Path(triton.__file__).parent, root, loader))
+    elif "targets" in asked:
         loaders = [(target(each), new_loader(asked, target(each)), each["shared"]) for each in asked["targets"]]
         found = {"functions": [described(each, root, loaders, output) for each in asked["functions"]]}
     else:
@@ -158,17 +166,14 @@ def made_launches(function: Mapping[str, Any], root: Path, loader: Loader) -> It
 
 def tuned_values(kernel: Mapping[str, Any], root: Path, loader: Loader) -> dict[str, dict[str, Any]]:
     """Return what the smallest configuration of ``@triton.autotune``, and ``@triton.heuristics`` set."""
-    function: Any = loader.function(root / kernel["file"], kernel["function"])
-    if isinstance(function, Placeholder):
-        raise ValueError(f"{kernel['file']}: {kernel['function']} cannot be defined here")
     found: dict[str, dict[str, Any]] = {"constants": {}, "options": {}}
-    while function is not None and not hasattr(function, "starting_line_number"):
-        if configs := getattr(function, "configs", None):
+    for layer in layers(defined(kernel, root, loader))[0]:
+        if configs := getattr(layer, "configs", None):
             smallest = min(configs, key=lambda each: sum(v for v in each.kwargs.values() if isinstance(v, int)))
             found["constants"] |= {name: v for name, v in smallest.kwargs.items() if name in kernel["constants"]}
             found["options"] |= {"num_warps": smallest.num_warps}
-        if rules := getattr(function, "values", None):
-            given = {**dict.fromkeys(function.arg_names, 64), **kernel["constants"]}
+        if rules := getattr(layer, "values", None):
+            given = {**dict.fromkeys(layer.arg_names, 64), **kernel["constants"]}
             for name, rule in rules.items():
                 try:
                     value = rule(given)
@@ -176,8 +181,25 @@ def tuned_values(kernel: Mapping[str, Any], root: Path, loader: Loader) -> dict[
                     continue
                 if isinstance(value, int | float | str) and value is not True and name in kernel["constants"]:
                     found["constants"][name] = value
-        function = getattr(function, "fn", None)
     return found
+
+
+def defined(kernel: Mapping[str, Any], root: Path, loader: Loader) -> Any:
+    """Return a function of a file with its decorators.
+
+    Raises:
+        ValueError: the file does not have it.
+    """
+    path = root / kernel["file"]
+    function: Any = getattr(loader.module(path), kernel["function"], None)
+    if isinstance(function, Placeholder):
+        raise ValueError(f"{path.name}: {kernel['function']} cannot be defined here")
+    inner = function
+    while inner is not None and not hasattr(inner, "params"):
+        inner = getattr(inner, "fn", None)
+    if inner is None:
+        raise ValueError(f"{path.name} has no @triton.jit function {kernel['function']}")
+    return function
 
 
 def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loader: Loader) -> dict[str, Any]:
@@ -278,16 +300,7 @@ def jit_function(kernel: Mapping[str, Any], root: Path, loader: Loader) -> tuple
 
     A constexpr parameter may have the name of an option, such as ``num_stages``. The option is its value.
     """
-    path = root / kernel["file"]
-    function: Any = getattr(loader.module(path), kernel["function"], None)
-    if isinstance(function, Placeholder):
-        raise ValueError(f"{path.name}: {kernel['function']} cannot be defined here")
-    while function is not None and not hasattr(function, "arg_names"):
-        function = getattr(function, "fn", None)
-    while function is not None and hasattr(getattr(function, "fn", None), "arg_names"):  # autotune and heuristics
-        function = function.fn
-    if function is None:
-        raise ValueError(f"{path.name} has no @triton.jit function {kernel['function']}")
+    function = layers(defined(kernel, root, loader))[1]
     shared = {name: value for name, value in kernel["options"].items() if name in function.arg_names}
     kernel = {**kernel, "constants": {**shared, **kernel["constants"]}}
     missing = [name for name in kernel["constants"] if name not in function.arg_names]

@@ -24,7 +24,7 @@ import msgspec
 from parity.compilers import zig
 from parity.compilers.errors import CompileError
 from parity.compilers.ptx_code_object import parse_ptx
-from parity.compilers.targets import Target
+from parity.compilers.targets import TRITON_TARGETS, Target, target
 from parity.errors import MissingTool
 from parity.model.code_object import CodeObject, parse
 from parity.platform.installation import install_command, package_folders
@@ -107,6 +107,21 @@ class Trial(msgspec.Struct):
     constants: dict[str, Constant] = {}
     options: dict[str, Constant] = {}
     launches: list[LaunchedKernel] = []
+
+
+class Decorators(msgspec.Struct):
+    """What the decorators of a function say.
+
+    ``parameters`` are the function's parameters. ``configurations`` are the values of each configuration of
+    ``@triton.autotune``. ``rules`` are heuristics as expressions of the parameters, and ``problems`` the reasons why
+    other heuristics have none, by name. ``files`` are the Python files that were imported.
+    """
+
+    parameters: list[str] = []
+    configurations: list[dict[str, Constant]] = []
+    rules: dict[str, str] = {}
+    problems: dict[str, str] = {}
+    files: list[str] = []
 
 
 class _Trials(msgspec.Struct):
@@ -229,6 +244,23 @@ def first_compiling(
         file.write_bytes(json_text(request))
         _run_child("triton", targets[0], file, Path(folder))
         return read_json(Path(folder, "result.json").read_bytes(), _Trials, "the output of Triton").functions
+
+
+def read_decorators(root: Path, file: str, function: str, constants: Mapping[str, Constant]) -> Decorators:
+    """Read the decorators of a function as on an AMD GPU. ``constants`` are parameters with known values.
+
+    Raises:
+        CompileError: the process that runs Triton failed.
+        MissingTool: Triton is not installed.
+    """
+    triton_version()
+    where = target(TRITON_TARGETS[1])
+    with tempfile.TemporaryDirectory(prefix="parity-triton-") as folder:
+        request = Path(folder, _REQUEST)
+        decorated = {"file": file, "function": function, "given": constants}
+        request.write_bytes(json_text({**_asked(where), "root": str(root), "decorated": decorated}))
+        _run_child(Path(file).stem, where, request, Path(folder))
+        return read_json(Path(folder, "result.json").read_bytes(), Decorators, "the output of Triton")
 
 
 def _asked(target: Target) -> dict[str, Any]:

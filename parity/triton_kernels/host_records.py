@@ -40,16 +40,13 @@ class Launched(BaseException):
 
 def launched(kernel: Mapping[str, Any], called: Any, grid: Any, args: Sequence[Any], named: Mapping[str, Any]) -> None:
     """Raise ``Launched`` if this is a launch of the kernel. Other launches do nothing."""
-    function, layers = called, []
-    while not hasattr(function, "params"):
-        layers.append(function)
-        function = function.fn
+    decorators, function = layers(called)
     if function.__name__ != kernel["function"] or not Path(function.fn.__code__.co_filename).samefile(kernel["file"]):
         return
     names = function.arg_names
     values = {**dict(zip(names, args, strict=False)), **{key: v for key, v in named.items() if key in names}}
     options = {key: v for key, v in named.items() if key not in names}
-    for layer in layers:
+    for layer in decorators:
         if configs := getattr(layer, "configs", None):
             chosen = min(_pruned(layer, configs, values), key=lambda each: sum(_numbers(each.kwargs)))
             values |= {key: v for key, v in chosen.kwargs.items() if key in names}
@@ -81,6 +78,15 @@ def launched(kernel: Mapping[str, Any], called: Any, grid: Any, args: Sequence[A
     raise Launched(_described(function, values, options, blocks))
 
 
+def layers(function: Any) -> tuple[list[Any], Any]:
+    """Return the decorators of a function from the outermost one, such as ``Autotuner``, and the function itself."""
+    found = []
+    while not hasattr(function, "params"):
+        found.append(function)
+        function = function.fn
+    return found, function
+
+
 def _short(dtype: Any) -> str:
     """Return the short name of a type of Triton: ``i32`` for ``int32``."""
     return str(dtype).replace("uint", "u").replace("int", "i")
@@ -110,7 +116,7 @@ def _described(
         if isinstance(value, Tensor) and not each.is_constexpr:
             arguments.append({"name": each.name, **_tensor(value)})
         elif value is None or each.is_constexpr or isinstance(value, bool | str):
-            constants[each.name] = _constant(value)
+            constants[each.name] = constant_value(value)
         elif isinstance(value, int | np.integer):
             kind = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
             arguments.append({"name": each.name, "type": kind, "value": str(int(value))})
@@ -148,7 +154,7 @@ def _tensor(value: Tensor) -> dict[str, Any]:
     return found
 
 
-def _constant(value: Any) -> Any:
+def constant_value(value: Any) -> Any:
     """Return the value of a constexpr parameter as a declaration has it."""
     while type(value).__name__ == "constexpr":
         value = value.value

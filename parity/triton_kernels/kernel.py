@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from parity.dsl.expression import Expression, Scope, expression
@@ -17,6 +17,9 @@ OPTIONS = (
     *("waves_per_eu", "matrix_instr_nonkdim", "kpack", "schedule_hint", "allow_flush_denorm"),
 )
 """Keywords that choose how Triton compiles, of both back ends. A back end ignores options of the other."""
+
+CONFIG = "config"
+"""The keyword that chooses a configuration of ``@triton.autotune`` by its place. Triton does not get it."""
 
 Constant = bool | int | float | str | None
 
@@ -65,11 +68,17 @@ class TritonKernel:
     Attributes:
         file, name: the Python file below the kernels folder, and the function in it.
         given: the keywords as declared: constexpr parameters and options.
+        parameters: all parameters of the function in order, if some keywords are ``computed`` by heuristics.
+        computed: the keywords that are expressions of the function's parameters.
+        is_tuned: the keyword ``config`` chooses a configuration of ``@triton.autotune``.
     """
 
     file: str
     name: str
     given: Mapping[str, Any] = field(default_factory=dict)
+    parameters: tuple[str, ...] = ()
+    computed: tuple[str, ...] = ()
+    is_tuned: bool = False
 
     @property
     def choices(self) -> dict[str, tuple[Constant, ...]]:
@@ -100,6 +109,18 @@ class TritonKernel:
         whole = {name: value for name, value in self.constants.items() if type(value) is int}
         return {**{name: expression(str(value)) for name, value in whole.items()}, **self.expressions}
 
+    def with_arguments(self, texts: Sequence[str]) -> TritonKernel:
+        """Replace the parameters in computed keywords by the expressions that a launch passes for them, in order."""
+        left = [name for name in self.parameters if name not in self.given]
+        passed = {name: ast.parse(text, mode="eval").body for name, text in zip(left, texts, strict=False)}
+
+        class Replacement(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> ast.expr:
+                return passed.get(node.id, node)
+
+        found = {name: ast.unparse(Replacement().visit(ast.parse(self.given[name]))) for name in self.computed}
+        return replace(self, given={**self.given, **found}, computed=())
+
     def case_values(self, params: Mapping[str, float | int], scope: Scope) -> dict[str, Constant]:
         """Return the values of the keywords that depend on the case.
 
@@ -110,13 +131,8 @@ class TritonKernel:
         return {**chosen, **{name: each(scope) for name, each in self.expressions.items()}}
 
 
-def triton(function: str, **given: Any) -> TritonKernel:
-    """Declare a Triton function as the kernel of an op.
-
-    ``function`` is ``FILE.py:NAME``, with the file below the kernels folder. Keywords are the same as in a launch:
-    constexpr parameters, and options such as ``num_warps``. A value is a number, a bool, None, an expression of the
-    case (``"bit_ceil(c)"``), a text in two pairs of quotes (``"'relu'"``), a type (``"tl.float16"``), or a tuple of
-    numbers, bools and texts, from which cases choose.
+def triton_kernel(function: str, given: Mapping[str, Any]) -> TritonKernel:
+    """Return the kernel ``FILE.py:NAME`` with the keywords of a launch.
 
     Raises:
         UsageError: the form is wrong.
