@@ -163,11 +163,17 @@ def _declared_skeleton(
     try:
         code = compiled()
     except (CompileError, ParityError) as error:
-        return Skeleton("", kernel.name, omitted=f"it does not compile for {PROBED}: {str(error).splitlines()[0]}")
+        return Skeleton("", kernel.name, omitted=f"it does not compile for {PROBED}: {_reason(error)}")
     given: dict[str, Constant | str] = {key: _declared(value) for key, value in one.constants.items()}
     declared = TritonKernel(one.file, kernel.name, {**one.options, **given})
     signature = _signature(kernel, one, code, prober, declared, launch, data)
     return signature_skeleton(f"{module}.{kernel.name.strip('_')}", signature, single=single)
+
+
+def _reason(error: Exception) -> str:
+    """The error of a compiler in one line."""
+    text = error.log if isinstance(error, CompileError) else str(error)
+    return text.strip().partition("\n")[0]
 
 
 def _declared(value: Constant) -> Constant:

@@ -197,7 +197,8 @@ def _function(
             each.arg,
             each.annotation is not None and "constexpr" in ast.unparse(each.annotation),
             each.arg in pointers,
-            each.arg in indices or bool(INDEX.fullmatch(each.arg) or MASK.fullmatch(each.arg)),
+            (each.arg in indices and not REAL.fullmatch(each.arg))
+            or bool(INDEX.fullmatch(each.arg) or MASK.fullmatch(each.arg)),
             each.arg in whole,
             tuple(_compared(node, each.arg)),
             _literal(defaults[each.arg]) if each.arg in defaults else None,
@@ -289,7 +290,7 @@ def _roles(
                         loaded.setdefault(name, set()).update(sources(value) if _is_whole(value) else ())
                         roots.setdefault(name, set()).update(root(value) if name not in names else ())
                 case ast.Call() if _called(each) in _ADDRESSED or _called(each).startswith("atomic"):
-                    address = each.args[0] if each.args else None
+                    address = each.args[0] if each.args else _keyword(each, "base", "pointer")
                     if address is not None:
                         pointers |= _first(root(address), names)
                         indices |= sources(address)
@@ -348,6 +349,11 @@ def _is_whole(value: ast.expr) -> bool:
     """Return False if a value is computed by functions such as ``tl.sum``, which lead away from positions."""
     calls = (each for each in ast.walk(value) if isinstance(each, ast.Call))
     return all(_called(each) in _WHOLE_CALLS for each in calls)
+
+
+def _keyword(call: ast.Call, *names: str) -> ast.expr | None:
+    """The value of the first of these keywords of a call."""
+    return next((each.value for name in names for each in call.keywords if each.arg == name), None)
 
 
 def _called(call: ast.Call) -> str:

@@ -301,6 +301,7 @@ def jit_function(kernel: Mapping[str, Any], root: Path, loader: Loader) -> tuple
     A constexpr parameter may have the name of an option, such as ``num_stages``. The option is its value.
     """
     function = layers(defined(kernel, root, loader))[1]
+    function._repr = None  # a function of the project that names the kernel, which parity renames
     shared = {name: value for name, value in kernel["options"].items() if name in function.arg_names}
     kernel = {**kernel, "constants": {**shared, **kernel["constants"]}}
     missing = [name for name in kernel["constants"] if name not in function.arg_names]

@@ -121,7 +121,7 @@ def _unpacked(frame: types.FrameType) -> int:
 
 
 class Number:
-    """A number that is a guess for an argument ``key``. If host code uses it as a tensor, it is one."""
+    """A number that is a guess for an argument ``key``. If host code uses it as a tensor or an object, it is one."""
 
     key = ""
 
@@ -129,7 +129,7 @@ class Number:
         if self.key and name in ("get", "items", "keys", "values"):
             raise Contradiction(self.key, "kind", "table")
         if self.key and not name.startswith("_"):
-            raise Contradiction(self.key, "kind", "tensor")
+            raise Contradiction(self.key, "attribute", name)
         raise AttributeError(name)
 
     def __getitem__(self, place: Any) -> Any:

@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from parity.triton_kernels.host_facts import LAST, Complaint, Contradiction, Guess, Real, Table
+from parity.triton_kernels.host_facts import LAST, Complaint, Contradiction, Extent, Guess, Real, Table
 from parity.triton_kernels.host_records import MOST_ELEMENTS, Launched, Unusable, launched
-from parity.triton_kernels.host_tensors import DTYPES, Tensor
+from parity.triton_kernels.host_tensors import DTYPES, Tensor, is_of_tensor
 from parity.triton_kernels.host_torch import Context, Function
 from parity.triton_kernels.loading import Loader, Placeholder
-from parity.triton_kernels.names import BYTES, INDEX, MASK, POSITIONS, REAL
+from parity.triton_kernels.names import BOUNDS, BYTES, INDEX, MASK, POSITIONS, REAL
 
 _SIZES = ((16, 16), (4, 16), (64, 64), (2, 32), (16, 128), (128, 128), (32, 32), (8, 256), (2, 64), (16, 1024), (1, 16))
 """Extents to try: of the first dims, and of the last one or two dims."""
@@ -42,6 +42,8 @@ _LARGER = ((128, 128), (64, 64))
 _RANKS = (2, 3, 4, 1)
 _SECONDS, _CORRECTIONS, _MOST_RUNS = 8, 40, 400
 """Processor time for the host code of a kernel, corrections of one run, and runs of a function."""
+_WIDTH, _BITS = re.compile(r"(?i)(?:.*_)?[nw]?_?bits?"), 4
+"""Matches numbers of bits of quantized numbers, and the usual one."""
 _TENSOR = re.compile(
     r"(?i)(?:d?[xyqkvobw]|d[a-z]{1,3}|.*(?:weight|bias|tensor|input|output|grad|hidden|state|cache|logits).*)"
 )
@@ -91,6 +93,7 @@ class _Guesses:
             return real
         if isinstance(text := facts.get("value"), str):
             return text
+        facts = {"value": _BITS, **facts} if _WIDTH.fullmatch(name) else facts
         number = Guess(
             facts.get("value", self.size[1] if re.search(r"(?i)dim|hidden|_?[dkv]$", name) else self.size[0])
         )
@@ -106,6 +109,8 @@ class _Guesses:
         shape = (*(first for _ in range(rank - wide)), *(last for _ in range(min(rank, wide))))
         if rank > 3 and (first > 16 or self.is_small):
             shape = (*(_OUTER for _ in range(rank - 2)), first, last)
+        if rank == 1 and is_index and BOUNDS.fullmatch(name):
+            shape = (shape[0] + 1,)  # where each sequence begins, and where the last one ends
         longer = self.facts.get(LAST, {}).get(f"dim{shape[-1]}" if shape else "", 0)
         shape = (*shape[:-1], longer) if longer else shape
         shape = tuple(facts.get(f"dim{i}", extent) for i, extent in enumerate(shape))
@@ -115,7 +120,9 @@ class _Guesses:
         dtype = DTYPES[facts.get("dtype", kind)]
         if np.prod(shape, dtype=float) > MOST_ELEMENTS:
             raise Unusable
-        if dtype.held.kind in "iu":
+        if dtype.held.kind in "iu" and BOUNDS.fullmatch(name):
+            array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype.held)
+        elif dtype.held.kind in "iu":
             array = (np.arange(int(np.prod(shape))) % min(self.size)).reshape(shape).astype(dtype.held)
         else:
             array = np.ones(shape, dtype.held)
@@ -229,19 +236,23 @@ def _corrected(
     for _ in range(_CORRECTIONS):
         Complaint.last = None
         guesses.is_open = False
+        is_certain = False
         try:
             _call(path, owner, function, loader, guesses)
             correction = Complaint.last or ("", "", None)  # it took another branch
         except Launched as done:
             return done.launch
         except Contradiction as shown:
-            correction = shown.key, shown.fact, shown.value
+            correction, is_certain = (shown.key, shown.fact, shown.value), True
+            if shown.fact == "attribute":
+                correction = shown.key, "kind", "tensor" if is_of_tensor(shown.value) else "object"
         except (Unusable, _Late, SyntaxError, ImportError):
             return None
         except Exception as error:
             correction = _suspected(error, guesses) or ("", "", None)
         key, fact, value = correction
-        if not key or (key, fact, repr(value)) in known:
+        is_settled = fact == "rank" and not is_certain and any((key, fact) == each[:2] for each in known)
+        if not key or is_settled or (key, fact, repr(value)) in known:
             return None
         known.add((key, fact, repr(value)))
         guesses.facts.setdefault(key, {})[fact] = value
@@ -265,6 +276,11 @@ def _suspected(error: Exception, guesses: _Guesses) -> tuple[str, str, Any] | No
         tables = [names.get(table) for table in re.findall(r"(\w+)\[", line)]
         known = next((each for each in tables if isinstance(each, dict) and each), None)
         return (error.args[0].key, "value", next(iter(known))) if known else None
+    if member := re.search(r"(\w+) in (\{[^{}]*\})", line):
+        number, allowed = names.get(member[1]), ast.literal_eval(member[2])
+        if isinstance(number, Extent | Guess) and number.key and number not in allowed:
+            fact = f"dim{number.axis}" if isinstance(number, Extent) else "value"
+            return number.key, fact, min(allowed, key=lambda each: (abs(each - number), each))
     if ranked := re.search(r"len\((\w+)\.(?:shape|size\(\))\)\s*(==|>=?)\s*(\d)", line):
         tensor = names.get(ranked[1])
         if isinstance(tensor, Tensor) and tensor.key:
@@ -378,7 +394,7 @@ def _kind(node: ast.FunctionDef, argument: ast.arg, defaults: Mapping[str, Any])
         each.attr for each in ast.walk(node)
         if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == name
     }  # fmt: skip
-    if used & vars(Tensor).keys() or any(hasattr(np, each) or each.endswith("_") for each in used):
+    if any(map(is_of_tensor, used)):
         return "tensor"
     if used:
         return "object"

@@ -354,3 +354,9 @@ def tensor(data: Any, dtype: DType | None = None, **_: Any) -> Tensor:
     array = np.asarray(plain(data))
     kind = dtype or (_I64 if array.dtype.kind in "iu" else _BOOL if array.dtype.kind == "b" else _F32)
     return Tensor(array.astype(kind.held), kind)
+
+
+def is_of_tensor(name: str) -> bool:
+    """Return whether an attribute is probably one of a tensor, and not of another object."""
+    known = name in vars(Tensor) or name in SHORT or name in _UNKNOWN_ARE_SAME
+    return known or hasattr(np, name) or hasattr(np.ndarray, name) or name.endswith("_")

@@ -124,3 +124,30 @@ def test_strides_of_tensor_grow_towards_the_first():
     assert likely_strides(["x", "stride_xm", "stride_xk", "y_row_stride"]) == {
         "stride_xk": 1, "stride_xm": 128, "y_row_stride": 128
     }  # fmt: skip
+
+
+DEQUANTIZED = """
+@triton.jit
+def kernel(out, base_tensor, packed, weight_scales, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    block = tl.make_block_ptr(base=base_tensor + n, shape=(n,), strides=(1,), offsets=(0,), block_shape=(BLOCK,),
+                              order=(0,))
+    scale = tl.load(weight_scales + i)
+    value = tl.load(packed + i)
+    value = (value >> 4) & 15
+    value = value * scale
+    tl.store(out + i, value + tl.load(block))
+"""
+
+
+def test_base_of_block_is_a_pointer_and_scale_of_shifted_bits_is_real(tmp_path):
+    (tmp_path / "source.py").write_text(DEQUANTIZED)
+    (kernel,) = triton_kernels([tmp_path / "source.py"], [])
+    assert [each.name for each in kernel.parameters if each.is_pointer] == [
+        "out",
+        "base_tensor",
+        "packed",
+        "weight_scales",
+    ]
+    found = dtypes(kernel, "f16")
+    assert found["packed"] == "i32" and found["weight_scales"] == "f16"

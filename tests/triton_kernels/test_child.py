@@ -21,7 +21,7 @@ def test_launch_that_needs_too_much_shared_memory_is_tried_without_pipelining(tm
 
 
 def test_option_is_the_value_of_a_parameter_of_the_same_name(tmp_path):
-    function = SimpleNamespace(arg_names=["x", "num_stages"])
+    function = SimpleNamespace(arg_names=["x", "num_stages"], params=[])
     loader = SimpleNamespace(module=lambda _: SimpleNamespace(kernel=function))
     asked = {"file": "a.py", "function": "kernel", "options": {"num_stages": 2, "num_warps": 4}, "constants": {}}
     found, kernel = child.jit_function({**asked, "signature": ["*fp32"]}, tmp_path, loader)

@@ -106,11 +106,18 @@ class Operation(torch.autograd.Function):
         ("kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=mode['BLOCK_SIZE'] // mode['num_warps'])", 8),
         ("out = torch.empty_like(bias)\n    kernel[(1,)](x, out, index, 1, 1.0, 1, BLOCK=128)", 128),
         ("with thing.device(x.device):\n        kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=4)", 4),
+        ("kernel[(1,)](x, other.qweight, index, 1, 1.0, 1, BLOCK=32 // other.bits)", 8),
+        (
+            "q = x.squeeze() if x.dim() == 4 else x\n    assert q.dim() == 3\n    a, b, c = q.shape\n    "
+            "assert c in {32, 64}\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=c)",
+            32,
+        ),
     ],
-    ids=["branch", "table", "rank", "product", "constants", "optional", "context"],
+    ids=["branch", "table", "rank", "product", "constants", "optional", "context", "object", "set"],
 )
 def test_guess_is_corrected_by(body, expected, tmp_path):
-    launch = first(tmp_path, f"def run(x, index, mode, bias=None, other=None):\n    assert other is None\n    {body}\n")
+    none = "" if "other." in body else "assert none is None\n    "
+    launch = first(tmp_path, f"def run(x, index, mode, other, bias=None, none=None):\n    {none}{body}\n")
     assert launch["constants"]["BLOCK"] == expected
 
 
@@ -198,3 +205,10 @@ def test_outer_dims_are_small_unless_host_code_needs_others(tmp_path):
     host = "def run(x, index):\n    a, b, c, d = x.shape\n    {}kernel[(a,)](x, x, index, 1, 1.0, 1, BLOCK=16)\n"
     assert first(tmp_path, host.format(""))["grid"] == (2,)
     assert first(tmp_path, host.format("if a >= 16:\n        "))["grid"] == (16,)
+
+
+def test_tensor_of_offsets_has_the_end_of_the_last_sequence(tmp_path):
+    host = "def run(x, offsets):\n    kernel[(x.shape[0],)](x, x, offsets, 1, 1.0, 1, BLOCK=16)\n"
+    launch = first(tmp_path, host)
+    index = next(each for each in launch["arguments"] if each["name"] == "index")
+    assert index["elements"] == launch["grid"][0] + 1 and index["rises"] and index["distinct"]

@@ -96,6 +96,14 @@ def test_error_of_triton_names_function_and_line(tmp_path, monkeypatch, capsys):
     assert code == 1 and "no_such_function" in capsys.readouterr().err
 
 
+def test_name_that_the_project_computes_is_not_needed(tmp_path, monkeypatch):
+    folder = project(tmp_path, SOFTMAX)
+    source = folder / "kernels" / "rows.py"
+    head = HEAD.replace("@triton.jit", "@triton.jit(repr=make_repr())")
+    source.write_text("from missing_package import make_repr\n" + head + SOFTMAX)
+    assert main_in(folder, monkeypatch) == 0
+
+
 def main_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.chdir(folder)
     return main(["build", "--target", "gfx942", "-j", "1"])
