@@ -93,7 +93,7 @@ class Signature:
 
     ``shares`` is True if threads of a block share memory. ``structs`` maps structures to their size in bytes; their
     fields are among ``args``, also if the kernel gets a pointer to the structure. ``launches`` are those in host code.
-    ``triton`` is the declaration of a Triton function.
+    ``triton`` is the declaration of a Triton function, whose ``@triton.autotune`` lists so many ``configurations``.
     """
 
     pattern: str
@@ -106,6 +106,7 @@ class Signature:
     structs: Mapping[str, int] = field(default_factory=dict)
     launches: tuple[HostLaunch, ...] = ()
     triton: TritonKernel | None = None
+    configurations: int = 0
 
     @property
     def tensors(self) -> list[Parameter]:

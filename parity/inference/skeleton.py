@@ -299,7 +299,7 @@ def _keywords(
     if one.triton:
         optional = tuple(replace(each, value=_generic(each.value, usual)) for each in optional)
         return [
-            Keyword("kernel", one.triton),
+            Keyword("kernel", one.triton, _others(one.configurations)),
             Keyword("types", (usual,)),
             Keyword("args", " ".join(words)),
             *(each for each in optional if each.value and each.name != "strides"),
@@ -315,6 +315,11 @@ def _keywords(
         *call.launch,
         Keyword("grid_stride", _is_strided(one, spec)),
     ]
+
+
+def _others(count: int) -> str:
+    """Return how to test all configurations of a Triton kernel, if there are several."""
+    return f"one of {count} configurations; autotune=True, and a grid of their names, test all" if count > 1 else ""
 
 
 def _generic(value: Literal, dtype: str) -> Literal:

@@ -104,13 +104,13 @@ def _skeleton(
     if result.chosen < 0 or result.targets < 2:
         where = PROBED if result.chosen < 0 else OTHER
         return Skeleton("", kernel.name, omitted=f"no trial compiles for {where}: {result.error}")
-    one = tried[result.chosen]
+    one, tuned = tried[result.chosen], result.configurations
     one = replace(one, constants={**one.constants, **result.constants}, options=result.options)
     if not result.launches:
-        return _declared_skeleton(module, kernel, prober, one, _compiler(root, module, one))
+        return _declared_skeleton(module, kernel, prober, one, _compiler(root, module, one), tuned=tuned)
     launch, *larger = result.launches
     found, *others = (
-        partial(_declared_skeleton, module, kernel, prober, launch.kernel, compiled, launch, data=data)
+        partial(_declared_skeleton, module, kernel, prober, launch.kernel, compiled, launch, data=data, tuned=tuned)
         for compiled in [_compiler(root, module, launch.kernel)]
         for data in kinds_of_data(launch)
     )
@@ -119,7 +119,7 @@ def _skeleton(
         skeleton = _with_other(skeleton, other, _OUTSIDE, RACES, UNWRITTEN)
     for each in larger:
         compiled = _compiler(root, module, each.kernel)
-        again = partial(_declared_skeleton, module, kernel, prober, each.kernel, compiled, each)
+        again = partial(_declared_skeleton, module, kernel, prober, each.kernel, compiled, each, tuned=tuned)
         skeleton = _with_other(skeleton, again, _OUTSIDE)
     return skeleton
 
@@ -158,15 +158,19 @@ def _declared_skeleton(
     *,
     single: bool = False,
     data: str = "drawn",
+    tuned: int = 0,
 ) -> Skeleton:
-    """Return the declaration of a specialization. ``single``: with the numbers of one launch."""
+    """Return the declaration of a specialization. ``single``: with the numbers of one launch.
+
+    ``tuned`` is the number of configurations of the function.
+    """
     try:
         code = compiled()
     except (CompileError, ParityError) as error:
         return Skeleton("", kernel.name, omitted=f"it does not compile for {PROBED}: {_reason(error)}")
     given: dict[str, Constant | str] = {key: _declared(value) for key, value in one.constants.items()}
     declared = TritonKernel(one.file, kernel.name, {**one.options, **given})
-    signature = _signature(kernel, one, code, prober, declared, launch, data)
+    signature = replace(_signature(kernel, one, code, prober, declared, launch, data), configurations=tuned)
     return signature_skeleton(f"{module}.{kernel.name.strip('_')}", signature, single=single)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.compilers.targets import target
 from parity.data.buffers import Memory, RepeatedArray, blank
 from parity.dsl.arguments import ArgumentSpec, in_range
 from parity.dsl.expression import Scope, expression
@@ -123,6 +124,11 @@ def with_symbols(launch: Launch, code: CodeObject) -> Launch:
         found = code.kernels[kernel]
         scratch = (Pointer(None),) * (len(found.args) - len(launch.args))
         block, args = (found.max_threads, 1, 1), (*launch.args, *scratch)
+        if found.dynamic_lds > (limit := target(code.target).lds_bytes):
+            raise UsageError(
+                f"{kernel} needs {found.dynamic_lds} bytes of shared memory, and {code.target} has {limit}; use smaller"
+                " blocks or num_stages, or leave out this configuration of @triton.autotune (autotune= in triton)"
+            )
         return replace(launch, block=block, shared_bytes=found.dynamic_lds, args=args, then=then, by_code=False)
     return launch if kernel == launch.kernel and then == launch.then else replace(launch, kernel=kernel, then=then)
 

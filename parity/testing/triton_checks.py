@@ -10,6 +10,7 @@ from typing import Any
 from parity.errors import UsageError, nearest
 from parity.op import Op, triton
 from parity.suite.loading import Suite
+from parity.triton_kernels.declaring import kernels_in
 from parity.triton_kernels.kernel import OPTIONS
 
 
@@ -28,12 +29,14 @@ def triton_suite(function: Any, given: Mapping[str, Any]) -> Suite:
         UsageError: a keyword is neither, or the declaration is wrong.
     """
     path, name = Path(function.fn.__code__.co_filename), function.fn.__name__
-    launch = {key: value for key, value in given.items() if key in (*function.arg_names, *OPTIONS)}
+    keywords = (*function.arg_names, *OPTIONS, "autotune", "heuristics")
+    launch = {key: value for key, value in given.items() if key in keywords}
     declared = {key: value for key, value in given.items() if key not in launch}
     known = [each.name for each in fields(Op) if each.init]
     if unknown := [key for key in declared if key not in known]:
-        near = nearest(unknown[0], [*known, *function.arg_names, *OPTIONS])
+        near = nearest(unknown[0], [*known, *keywords])
         raise UsageError(f"parity_check: {name} has no parameter {unknown[0]}, and Op has no such field{near}")
-    kernel = triton(f"{path.name}:{name}", **launch)
+    with kernels_in(path.parent):
+        kernel = triton(f"{path.name}:{name}", **launch)
     op = Op(**{"name": f"{path.stem}.{name.strip('_')}", "kernel": kernel, "types": ("f32",), "args": "", **declared})
     return Suite(path.parent, path.parent, {op.name: op}, case_files={op.name: path})

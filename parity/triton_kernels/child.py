@@ -94,6 +94,8 @@ def described(
     Launches that the project's host code makes are preferred: one, and one with larger tensors.
     """
     found: dict[str, Any] = {"chosen": -1, "targets": 0, "error": "", "constants": {}, "options": {}, "launches": []}
+    if function["kernels"]:
+        found["configurations"] = configurations(function["kernels"][0], root, targets[0][1])
     for launch in itertools.islice(made_launches(function, root, targets[0][1]), _MOST_LAUNCHES):
         is_larger = launch.pop("larger", False)
         if found["launches"] and not is_larger:
@@ -182,6 +184,15 @@ def tuned_values(kernel: Mapping[str, Any], root: Path, loader: Loader) -> dict[
                 if isinstance(value, int | float | str) and value is not True and name in kernel["constants"]:
                     found["constants"][name] = value
     return found
+
+
+def configurations(kernel: Mapping[str, Any], root: Path, loader: Loader) -> int:
+    """Return how many configurations ``@triton.autotune`` lists for a function."""
+    try:
+        decorators = layers(defined(kernel, root, loader))[0]
+    except ValueError:
+        return 0
+    return sum(len(getattr(each, "configs", None) or ()) for each in decorators)
 
 
 def defined(kernel: Mapping[str, Any], root: Path, loader: Loader) -> Any:

@@ -98,7 +98,8 @@ class Trial(msgspec.Struct):
     """The specialization that compiles for most ``targets``, by number, and the error for the next target.
 
     ``constants`` and ``options`` are the values that decorators of the function set. ``launches`` are launches by host
-    code, in place of a number: one, and if possible one with larger tensors.
+    code, in place of a number: one, and if possible one with larger tensors. ``configurations`` counts what
+    ``@triton.autotune`` lists.
     """
 
     chosen: int = -1
@@ -107,6 +108,7 @@ class Trial(msgspec.Struct):
     constants: dict[str, Constant] = {}
     options: dict[str, Constant] = {}
     launches: list[LaunchedKernel] = []
+    configurations: int = 0
 
 
 class Decorators(msgspec.Struct):

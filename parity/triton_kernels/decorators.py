@@ -131,7 +131,7 @@ class _Translation:
                         self.returned([*otherwise, *rest], known),
                     )
                 case _:
-                    self._refuse(statement)
+                    raise _refusal(statement)
         raise Untranslatable("it does not always return a value")
 
     def _value(self, node: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
@@ -147,8 +147,8 @@ class _Translation:
                 return self._named(key)
             case ast.Name(id=name) if name in known:
                 return known[name]
-            case ast.Name(id=name) if isinstance(self._inside.get(name), bool | int | float | str | None):
-                return ast.Constant(self._inside[name]) if name in self._inside else self._refuse(node)
+            case ast.Name(id=name) if name in self._inside and isinstance(self._inside[name], bool | int | float | str):
+                return ast.Constant(self._inside[name])
             case ast.BinOp(left=left, op=sign, right=right):
                 return _folded(ast.BinOp(value(left), sign, value(right)))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -173,7 +173,7 @@ class _Translation:
                 return ast.Tuple([*map(value, elements)], ast.Load())
             case ast.Call(func=function, args=arguments, keywords=[]):
                 return self._called(node, ast.unparse(function), [*map(value, arguments)])
-        return self._refuse(node)
+        raise _refusal(node)
 
     def _named(self, key: str) -> ast.expr:
         """Return an argument of the kernel."""
@@ -190,10 +190,11 @@ class _Translation:
             return arguments[0]
         if name in _RENAMED:
             return _folded(_call(_RENAMED[name], *arguments))
-        return self._refuse(node)
+        raise _refusal(node)
 
-    def _refuse(self, node: ast.AST) -> Any:
-        raise Untranslatable(f"{ast.unparse(node).splitlines()[0]} is not an expression of numbers")
+
+def _refusal(node: ast.AST) -> Untranslatable:
+    return Untranslatable(f"{ast.unparse(node).splitlines()[0]} is not an expression of numbers")
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:

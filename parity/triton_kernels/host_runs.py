@@ -236,10 +236,10 @@ def _corrected(
     for _ in range(_CORRECTIONS):
         Complaint.last = None
         guesses.is_open = False
-        is_certain = False
+        is_certain, correction = False, tuple[str, str, Any](("", "", None))
         try:
             _call(path, owner, function, loader, guesses)
-            correction = Complaint.last or ("", "", None)  # it took another branch
+            correction = Complaint.last or correction  # it took another branch
         except Launched as done:
             return done.launch
         except Contradiction as shown:
@@ -249,7 +249,7 @@ def _corrected(
         except (Unusable, _Late, SyntaxError, ImportError):
             return None
         except Exception as error:
-            correction = _suspected(error, guesses) or ("", "", None)
+            correction = _suspected(error, guesses) or correction
         key, fact, value = correction
         is_settled = fact == "rank" and not is_certain and any((key, fact) == each[:2] for each in known)
         if not key or is_settled or (key, fact, repr(value)) in known:
@@ -277,10 +277,10 @@ def _suspected(error: Exception, guesses: _Guesses) -> tuple[str, str, Any] | No
         known = next((each for each in tables if isinstance(each, dict) and each), None)
         return (error.args[0].key, "value", next(iter(known))) if known else None
     if member := re.search(r"(\w+) in (\{[^{}]*\})", line):
-        number, allowed = names.get(member[1]), ast.literal_eval(member[2])
-        if isinstance(number, Extent | Guess) and number.key and number not in allowed:
-            fact = f"dim{number.axis}" if isinstance(number, Extent) else "value"
-            return number.key, fact, min(allowed, key=lambda each: (abs(each - number), each))
+        found, allowed = names.get(member[1]), ast.literal_eval(member[2])
+        if isinstance(found, Extent | Guess) and found.key and found not in allowed:
+            fact = f"dim{found.axis}" if isinstance(found, Extent) else "value"
+            return found.key, fact, min(allowed, key=lambda each: (abs(each - found), each))
     if ranked := re.search(r"len\((\w+)\.(?:shape|size\(\))\)\s*(==|>=?)\s*(\d)", line):
         tensor = names.get(ranked[1])
         if isinstance(tensor, Tensor) and tensor.key:

@@ -58,3 +58,8 @@ def test_unknown_keyword_is_refused(scale):
 def test_keyword_of_declaration_needs_triton_function():
     with pytest.raises(UsageError, match="grid= is only for a Triton function"):
         ParityCheck()(op="unary.neg", grid="1")
+
+
+def test_configurations_of_autotune_are_checked(scale):
+    records = ParityCheck()(scale(", mask=i < n"), **FIELDS, autotune=True, examples=3)
+    assert any(each.verdict.judged for each in records)

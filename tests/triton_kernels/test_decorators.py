@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from parity.build.modules import build_suite
 from parity.cli import main
 from parity.errors import UsageError
 from parity.op import triton
@@ -132,3 +134,15 @@ def test_function_without_decorators_is_refused(tmp_path):
 def test_decorators_outside_a_case_file_are_refused():
     with pytest.raises(UsageError, match="only for declarations in a case file"):
         triton("ops.py:scaled", autotune=True)
+
+
+def test_configuration_that_needs_too_much_shared_memory_is_refused_by_name(tmp_path):
+    """The compiled kernel is small, so the test states that it needs more."""
+    folder = project(tmp_path, "autotune=0, heuristics=True")
+    suite = load_suite(folder / "kernels", folder / "cases")
+    (built,) = build_suite(suite, ["ops"], ["gfx1100"], jobs=1)
+    op = declared(folder)
+    call = op.call(op.parse("ops.scaled[f32](x=64~normal@0)"))
+    kernels = {name: replace(each, dynamic_lds=98304) for name, each in built.code_object.kernels.items()}
+    with pytest.raises(UsageError, match=r"scaled_f32_.* needs 98304 bytes of shared memory, and gfx1100 has 65536"):
+        call.on(replace(built.code_object, kernels=kernels))

@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from some_missing_package import decorated
 
-@triton.autotune(configs=[triton.Config({"BLOCK": 128}, num_warps=2)], key=["n"])
+@triton.autotune(configs=[triton.Config({"BLOCK": n}, num_warps=2) for n in (128, 256)], key=["n"])
 @triton.jit
 def scaled(x_ptr, out_ptr, n, scale, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -35,6 +35,7 @@ def test_file_without_other_packages_is_declared_and_runs(tmp_path, monkeypatch)
     assert main(["init", "--triton", "ops.py", "--limit", "600"]) == 0
     declared = (tmp_path / "cases" / "ops.py").read_text()
     assert 'triton("ops.py:scaled", num_warps=2, num_stages=3, BLOCK=128)' in declared
+    assert "BLOCK=128),  # one of 2 configurations; autotune=True, and a grid of their names, test all" in declared
     assert 'grid="ceil(n/128)"' in declared and 'shapes="x_ptr: n; out_ptr: n"' in declared
     assert main(["run", "--target", "sm_80,gfx942", "--examples", "2", "-j", "1"]) == 0
 
