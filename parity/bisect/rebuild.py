@@ -108,7 +108,7 @@ def _built(
     suite, module, column = worker.current().suite, task.entry.op.module, task.column
     if option.variant == "helpful":
         port = helpful_port(suite, module, column.target)
-        return (port.code, port.how) if port else (None, how)
+        return (port.code, port.describe(task.code, task.entry.kernels)) if port else (None, how)
     if task.stage:
         turned = replace(task.stage, unit=replace(task.stage.unit, flags=flags))
         listing = recompiled(turned, _symbols(task.code, task.entry.kernels), precompiled=False)

@@ -21,7 +21,9 @@ from parity.build.variant_search import build_source, chosen_variant, describe_h
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.errors import NoSource
 from parity.compilers.targets import TARGETS, Target, target
+from parity.emulator.amdgpu.listing import source_lines
 from parity.model.code_object import CodeObject, prebuilt
+from parity.model.finding import Finding
 from parity.platform import subprocesses
 from parity.platform.cache import Cache, default_root
 from parity.platform.files import read_text
@@ -41,10 +43,17 @@ from parity.suite.loading import Suite
 
 @dataclass(frozen=True)
 class HelpfulPort:
-    """A module in the helpful hipify style. ``how`` describes the difference from the literal port."""
+    """A module in the helpful hipify style. ``lines`` are those that differ from the literal port."""
 
     code: CodeObject
-    how: str
+    lines: tuple[Finding, ...]
+
+    def describe(self, literal: CodeObject, kernels: Iterable[str]) -> str:
+        """Describe the difference by the lines of the kernels, or by all lines if no line of the kernels differs."""
+        symbols = [symbol for symbol in map(literal.symbol, kernels) if symbol in literal.kernels]
+        compiled = {place for symbol in symbols for place in source_lines(literal.listing, symbol)}
+        own = [each for each in self.lines if (each.file, each.line) in compiled]
+        return describe_helpful(own or self.lines)
 
 
 def build(
@@ -171,8 +180,7 @@ def helpful_port(suite: Suite, module: str, target: str) -> HelpfulPort | None:
     if built.translation is None or not built.translation.spelled_out:
         return None
     (helpful,) = build_suite(suite, [module], [target], jobs=1, hipifier=HELPFUL)
-    how = describe_helpful(built.translation.spelled_out)
-    return HelpfulPort(helpful.code_object, how) if helpful.code_object else None
+    return HelpfulPort(helpful.code_object, built.translation.spelled_out) if helpful.code_object else None
 
 
 def _suite_settings(

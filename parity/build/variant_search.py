@@ -78,7 +78,7 @@ def read_code_object(source: Source, target: Target, cache: Cache) -> Built:
 
 
 def describe_helpful(spelled_out: Sequence[Finding]) -> str:
-    """Describe the helpful translation of a source by the first lines that differ from the literal one."""
+    """Describe the helpful translation of a source by the first of the lines that differ from the literal one."""
     first, *others = (f"{each.file}:{each.line} as: {each.advice}" for each in spelled_out)
     lines = [f"with --hipify {HELPFUL}, which reads {first}", *(f"  and {each}" for each in others[: _SHOWN_LINES - 1])]
     more = f" (and {len(spelled_out) - _SHOWN_LINES} more lines)" if len(spelled_out) > _SHOWN_LINES else ""

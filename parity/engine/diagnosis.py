@@ -43,14 +43,11 @@ def diagnose(
     if failing.verdict.status is Status.FAIL and failing.verdict.first is not None:
         mixed_up = list(fnuz_mixups(op.call(failing.case), failing, column.vendor, oracle))
         notes += mixed_up or _launches(op, failing, column, code, session, oracle)
-    port = helpful(column)
-    if (
-        port
-        and run_and_judge(
-            op, failing.case, Implementation(session(column), column.vendor, port.code, oracle)
-        ).verdict.passed
-    ):
-        notes.append(f"the port passes {port.how}")
+    if port := helpful(column):
+        tried = run_and_judge(op, failing.case, Implementation(session(column), column.vendor, port.code, oracle))
+        if tried.verdict.passed:
+            kernels = [each.kernel for each in op.call(failing.case).launch.sequence]
+            notes.append(f"the port passes {port.describe(code[column], kernels)}")
     return replace(failing, verdict=failing.verdict.noted(*notes))
 
 

@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.codegen import new_writer
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.instructions import emit_instruction
 from parity.emulator.amdgpu.isa import BRANCHES
-from parity.emulator.amdgpu.listing import KernelCode, function_bodies, kernel_code, parse_instruction
+from parity.emulator.amdgpu.listing import KernelCode, kernel_code, parse_instruction
 from parity.emulator.instruction import Instruction, Unknown
 from parity.model.code_object import CodeObject
 from parity.mutation.mutant import Mutant
@@ -21,8 +20,6 @@ from parity.mutation.operators import INSTRUCTIONS, Operator, fill_replacement
 from parity.platform.cache import digest
 
 _PATTERNS = tuple((operator, re.compile(operator.pattern)) for operator in INSTRUCTIONS)
-_PLACE = re.compile(r"(?:; |@\[ )([^\s;:]+):(\d+):\d+")
-_HEADERS = ("/", f"{HEADERS_ALIAS}/", f"{HIP_ALIAS}/", f"{LIBRARY_ALIAS}/")
 _PAIRED = " :: "
 _END = "\t.end_amdhsa_kernel"
 
@@ -122,27 +119,6 @@ def program(listing: str, kernel: str) -> tuple[object, ...]:
     code, image = kernel_code(listing, kernel), data_image(listing)
     texts = tuple(item.text if isinstance(item, Instruction) else item for item in code.items)
     return texts, tuple(sorted(code.descriptor.items())), image.content, tuple(image.symbols.items())
-
-
-def source_lines(code: CodeObject, kernel: str) -> dict[tuple[str, int], dict[int, str]]:
-    """Return the lines of the user's files that a kernel was compiled from, with their instructions by line of the
-    listing.
-
-    A line has the instructions that were compiled from it, and those that were inlined into it.
-    """
-    found: dict[tuple[str, int], dict[int, str]] = {}
-    symbol = code.symbol(kernel)
-    instructions = {item.line: item.text for item in kernel_code(code.listing, symbol).instructions}
-    for body in function_bodies(code.listing, symbol):
-        places: list[tuple[str, int]] = []
-        for number, text in enumerate(body.text.split("\n"), body.line):
-            if text.startswith("\t.loc\t"):
-                every = ((file, int(line)) for file, line in _PLACE.findall(text))
-                places = [(file, line) for file, line in every if line and not file.startswith(_HEADERS)]
-            elif number in instructions:
-                for place in places:
-                    found.setdefault(place, {})[number] = instructions[number]
-    return found
 
 
 def _line_start(listing: str, line: int) -> int:

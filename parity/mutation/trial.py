@@ -17,6 +17,7 @@ from parity.cases.strategies import structure
 from parity.compare.verdict import Status
 from parity.compilers.errors import CompileError
 from parity.data.sampling import sample
+from parity.emulator.amdgpu.listing import source_lines
 from parity.engine import worker
 from parity.engine.case_records import Column, Task
 from parity.engine.judging import CheckedCase
@@ -29,7 +30,6 @@ from parity.mutation.instruction_faults import (
     instruction_mutants,
     isolate_kernels,
     program,
-    source_lines,
     with_instruction,
 )
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, Reason, UnmutatedResult
@@ -290,7 +290,7 @@ def _gap(ready: _KernelState, mutant: Mutant) -> Gap | None:
         ready.unreached = unreached_lines(ready.code, symbols, every) if every else {}
     if mutant.level == "instruction":
         return ready.unreached.get(mutant.at)
-    lines = source_lines(ready.code, mutant.kernel).get((mutant.file, mutant.line), {})
+    lines = source_lines(ready.code.listing, ready.code.symbol(mutant.kernel)).get((mutant.file, mutant.line), {})
     gaps = [ready.unreached.get(line) for line in lines]
     return gaps[0] if gaps and all(gaps) else None
 
@@ -330,7 +330,7 @@ def _source(ready: _KernelState) -> Iterator[Mutant]:
         if ready.code.symbol(kernel) not in ready.code.kernels:
             continue
         lines: dict[str, set[int]] = {}
-        for file, line in source_lines(ready.code, kernel):
+        for file, line in source_lines(ready.code.listing, ready.code.symbol(kernel)):
             lines.setdefault(file, set()).add(line)
         for file in sorted(lines.keys() & stage.files.keys()):
             for edit in source_edits(stage.text(file), lines[file]):

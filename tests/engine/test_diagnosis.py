@@ -60,6 +60,10 @@ KERNEL unset_u32(size_t numel, const uint32_t* x, uint32_t* out) {
     asm volatile("v_mov_b32 %0, v77" : "=v"(unset));
     if (threadIdx.x < numel) out[threadIdx.x] = x[threadIdx.x] + unset;
 }
+/** Another kernel that hipify translates in two ways. */
+KERNEL last_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    if (threadIdx.x < numel) out[threadIdx.x] = __shfl_sync(0xffffffff, x[threadIdx.x], 31);
+}
 """
 CASES = """
 import numpy as np
@@ -162,6 +166,7 @@ def test_pass_of_helpful_port_is_noted(tmp_path):
     assert found["gfx1100"] == ""
     assert "the port passes with --hipify helpful, which reads waves.cu:18" in found["gfx90a"]
     assert "as: const uint32_t first = __shfl(i < numel ? x[i] : 0, 0, 32);" in found["gfx90a"]
+    assert "__shfl(x[threadIdx.x], 31, 32)" not in found["gfx90a"]  # a line of another kernel
 
 
 def test_failure_of_helpful_port_gives_no_note(tmp_path):

@@ -20,6 +20,7 @@ _COMMENT = re.compile(r";|//")
 _LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+(.*)")
 _SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
 _CALLER = re.compile(r"@\[ (\S+?:\d+):\d+")
+_PLACE = re.compile(r"(?:; |@\[ )([^\s;:]+):(\d+):\d+")
 _HEADERS = ("/", f"{HEADERS_ALIAS}/", f"{HIP_ALIAS}/", f"{LIBRARY_ALIAS}/")
 _RELOAD = "-byte Folded Reload"
 """The comment that LLVM adds to a reload of a spilled register, which may never have been written."""
@@ -119,6 +120,26 @@ def kernel_code(listing: str, name: str) -> KernelCode:
     for body in bodies:
         _parse_body(body, items, descriptor)
     return KernelCode(name, tuple(items), descriptor, tuple(body.name for body in bodies[1:]))
+
+
+def source_lines(listing: str, name: str) -> dict[tuple[str, int], dict[int, str]]:
+    """Return the lines of the user's files that a kernel was compiled from, with their instructions by line of the
+    listing.
+
+    A line has the instructions that were compiled from it, and those that were inlined into it.
+    """
+    found: dict[tuple[str, int], dict[int, str]] = {}
+    instructions = {item.line: item.text for item in kernel_code(listing, name).instructions}
+    for body in function_bodies(listing, name):
+        places: list[tuple[str, int]] = []
+        for number, text in enumerate(body.text.split("\n"), body.line):
+            if text.startswith("\t.loc\t"):
+                every = ((file, int(line)) for file, line in _PLACE.findall(text))
+                places = [(file, line) for file, line in every if line and not file.startswith(_HEADERS)]
+            elif number in instructions:
+                for place in places:
+                    found.setdefault(place, {})[number] = instructions[number]
+    return found
 
 
 def _parse_body(body: FunctionBody, items: list[Instruction | str], descriptor: dict[str, int]) -> None:
