@@ -47,7 +47,8 @@ def credible_blocks(name: str, launches: Sequence[HostLaunch], flow: Flow) -> fr
     These are the constant blocks of the host's code. If it computes all blocks, none is credible for a kernel that
     divides dynamic shared memory into parts of computed sizes.
     """
-    blocks = {(x, y, z) for x, y, z in ((*sizes, 1, 1)[:3] for sizes in _given(_template(name), launches)) if x * y * z}
+    given = filter(None, _given(_template(name), launches))  # launches of Triton kernels state no block
+    blocks = {(x, y, z) for x, y, z in ((*sizes, 1, 1)[:3] for sizes in given) if x * y * z}
     is_any = flow.fixed or not (blocks or (launches and flow.dynamic))
     return None if is_any else frozenset(blocks)
 

@@ -149,6 +149,14 @@ _CUDA = _Namespace(
     get_device_name=lambda *_: "NVIDIA A100",
     amp=_Namespace("torch.cuda.amp", custom_fwd=_decorator, custom_bwd=_decorator),
 )  # fmt: skip
+_LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0, "float8_e4m3fnuz": 240.0, "float16": 65504.0}
+
+
+def _largest(kind: DType) -> float:
+    """The largest number of a dtype."""
+    return _LARGEST.get(kind.title, 3.4e38)
+
+
 TORCH = _Namespace(
     "torch", **DTYPES, **{short: DTYPES[name] for short, name in SHORT.items()},
     Tensor=Tensor, dtype=DType, Size=Size, device=lambda name="cuda:0", *_: Device(name),
@@ -167,10 +175,7 @@ TORCH = _Namespace(
     iinfo=lambda kind: np.iinfo(kind.held if kind.held.kind in "iu" else "i4"),
     broadcast_shapes=lambda *shapes: Size(np.broadcast_shapes(*shapes)), broadcast_tensors=_broadcast,
     finfo=lambda kind: types.SimpleNamespace(
-        max={"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0, "float8_e4m3fnuz": 240.0, "float16": 65504.0}.get(
-            kind.title, 3.4e38
-        ),
-        min=-3.4e38, eps=1e-7, tiny=1e-38, bits=8 * kind.itemsize,
+        max=_largest(kind), min=-_largest(kind), eps=1e-7, tiny=1e-38, bits=8 * kind.itemsize
     ),
     utils=_Namespace("torch.utils", _triton=_Namespace("torch.utils._triton", has_triton=lambda: True)),
     version=_Namespace("torch.version", hip=None, cuda="12.8"),

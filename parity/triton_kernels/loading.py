@@ -214,9 +214,10 @@ class Loader:
                     code = compile(ast.Module([each], []), str(module.__file__), "exec", dont_inherit=True)
                     exec(code, module.__dict__)
                 except Exception:
-                    continue
+                    if not isinstance(each, ast.If):
+                        continue
                 for inner in _undefined(each, module.__dict__) if isinstance(each, ast.If) else ():
-                    self._run(module, inner, _bound(inner))  # a placeholder does not meet the condition
+                    self._run(module, inner, _bound(inner))  # it failed, or a placeholder did not meet the condition
                 defined = [module.__dict__.get(name) for name in bound]
                 if not any(isinstance(value, Placeholder) for value in defined) or each is attempts[-1]:
                     return

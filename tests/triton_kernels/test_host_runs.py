@@ -212,3 +212,11 @@ def test_tensor_of_offsets_has_the_end_of_the_last_sequence(tmp_path):
     launch = first(tmp_path, host)
     index = next(each for each in launch["arguments"] if each["name"] == "index")
     assert index["elements"] == launch["grid"][0] + 1 and index["rises"] and index["distinct"]
+
+
+def test_numbers_of_fp8_end_at_its_largest(tmp_path):
+    host = (
+        "def run(x, index):\n    kind = torch.finfo(torch.float8_e4m3fn)\n"
+        "    kernel[(1,)](x, x, index, int(kind.min), kind.max, 1, BLOCK=16)\n"
+    )
+    assert (values(first(tmp_path, host))["n"], values(first(tmp_path, host))["scale"]) == ("-448", "448.0")

@@ -40,6 +40,29 @@ def test_file_without_other_packages_is_declared_and_runs(tmp_path, monkeypatch)
     assert main(["run", "--target", "sm_80,gfx942", "--examples", "2", "-j", "1"]) == 0
 
 
+PLAIN = """import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def increment(x_ptr):
+    i = tl.program_id(0) * 128 + tl.arange(0, 128)
+    tl.store(x_ptr + i, tl.load(x_ptr + i) + 1)
+
+def profile(steps):
+    for _ in range(unknown_object.count(steps)):
+        increment[(128,)](torch.empty(128))
+"""
+
+
+def test_kernel_without_numbers_whose_host_code_does_not_run_is_declared(tmp_path, monkeypatch):
+    """The launch in the source states a grid and no block."""
+    (tmp_path / "ops.py").write_text(PLAIN)
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "--triton", "ops.py", "--limit", "600"]) == 0
+    assert "To be completed" not in (tmp_path / "cases" / "ops.py").read_text()
+
+
 JAGGED = """import torch
 import triton
 import triton.language as tl

@@ -72,6 +72,13 @@ def test_function_below_condition_that_cannot_be_computed_is_defined(tmp_path):
     assert kernel(3) == 3
 
 
+def test_function_after_failing_statement_of_same_condition_is_defined(tmp_path):
+    kernel = "    @jit\n    def kernel(x):\n        return x\n"
+    source = f"if True:\n    def jit(function):\n        return function\n    jit.register_fake()\n{kernel}"
+    (tmp_path / "main.py").write_text(source)
+    assert Loader([]).function(tmp_path / "main.py", "kernel")(4) == 4
+
+
 def test_functions_lists_decorated_functions_below_conditions(tmp_path):
     _, loader = loaded(tmp_path, "kernel")
     assert [each.name for each in functions(loader.files[0])] == ["kernel", "conditional"]
