@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from parity.compilers.targets import Target, target
+from parity.emulator import mailbox
 from parity.emulator.approximate import Drawing
-from parity.emulator.fault_report import ASSERTION, FaultSite, fault_error
-from parity.emulator.faults import BoundsExceeded, LdsExceeded
+from parity.emulator.fault_report import FaultSite, fault_error
 from parity.emulator.instruction import Instruction
 from parity.emulator.jit import COUNTERS
 from parity.emulator.language import Dim3, Language, LaunchShape
+from parity.emulator.launch_checks import check_shape
 from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.memory import Allocation, Bytes, DeviceMemory, zeroed_pages
-from parity.emulator.printing import RECORD, messages
+from parity.emulator.printing import RECORD, printed
 from parity.emulator.programs import Executable, Kind, Programs
 from parity.emulator.runtime_headers import constants, structure
 from parity.emulator.stats import LaunchStats
@@ -30,7 +30,6 @@ from parity.emulator.variables import VARIABLES_BYTES, VariableMemory
 from parity.errors import UsageError, nearest
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.coverage import Point, Reached
-from parity.model.launch import BLOCK
 from parity.platform.cache import Cache, default_root
 
 _PACKET_AT, _KERNARG_AT = 256, 1024
@@ -39,18 +38,13 @@ _LDS = 1 << 18
 """Bytes reserved for LDS: at least the LDS of the largest GPU."""
 _LOGGED = 1 << 15
 """Records that the log of printed messages holds."""
-_PRINTED = 4096
-"""Characters of a launch's output that ``take_printed`` returns."""
 _REGISTER_BYTES = 1 << 18
 """Room for the registers of a wavefront, to detect kernels without progress."""
 _ORDINALS = 1 << 31
 """After this many wavefronts, the trace numbers them from the beginning again."""
 _NO_REGISTER = 0xFFFFFFFF
-_EVENT, _SIGNAL, _HEADERS, _PAYLOADS = 64, 128, 256, 512
-"""Offsets in the buffer for requests to the host, which the host chooses."""
 
 _WAVEFRONTS, _THREADED = constants("wavefronts.h"), constants("threaded.h")
-_MAILBOX: int = constants("requests.h")["MAILBOX"]
 _PAGES: int = constants("memory.h")["PAGES"]
 _WRITABLE: int = constants("memory.h")["WRITABLE"]
 _READABLE: int = constants("memory.h")["READABLE"]
@@ -133,7 +127,7 @@ class Device:
         self._context = _Context(
             data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=memory.base, size=memory.size,
             checked=checked or traced, lds=lds, variables=variables, stacks=self._stacks.ctypes.data,
-            mailbox=memory.reserve(_MAILBOX), log=self._log.ctypes.data, log_size=_LOGGED,
+            mailbox=memory.reserve(mailbox.SIZE), log=self._log.ctypes.data, log_size=_LOGGED,
             snapshot=self._registers.ctypes.data, trace_bytes=memory.slots * TRACED if traced else 0,
             trace_before=memory.before, opened=self._opened.ctypes.data,
             fresh=self._fresh,
@@ -322,14 +316,9 @@ class Device:
         context = self._context
         if not context.logged:
             return ""
-        texts = [m.text for m in messages(self._log[: context.logged]) if not ASSERTION.fullmatch(m.text)]
-        whole, lost = "".join(texts), context.lost
+        text = printed(self._log[: context.logged], context.lost)
         context.logged = context.lost = 0
-        if lost or len(whole) > _PRINTED:
-            more = f"{len(whole) - _PRINTED:,} characters" if len(whole) > _PRINTED else ""
-            parts = f"what did not fit into the log, {lost:,} parts" if lost else ""
-            return f"{whole[:_PRINTED]}\n... and more: {' and '.join(filter(None, (more, parts)))}\n"
-        return whole
+        return text
 
     def launch(
         self,
@@ -358,7 +347,7 @@ class Device:
         """
         loaded = self._load(code, kernel)
         shape = LaunchShape(grid, block, shared_bytes, rest)
-        _check_shape(loaded, kernel, shape)
+        check_shape(loaded.kernel, kernel, shape, loaded.target)
         if len(args) != (size := loaded.kernel.kernarg_bytes if whole else loaded.kernel.explicit_bytes):
             raise UsageError(
                 f"kernel {kernel!r} takes {size} bytes of arguments, not {len(args)}; build them with pack()"
@@ -381,14 +370,14 @@ class Device:
     def _place_launch(self, loaded: _Loaded, shape: LaunchShape, args: bytes, *, whole: bool) -> None:
         """Write the data that the kernel reads, and prepare LDS and scratch memory."""
         context, kernel = self._context, loaded.kernel
-        mailbox = context.mailbox if loaded.prints else 0
+        buffer = context.mailbox if loaded.prints else 0
         arguments = (
-            _answered(kernel, args, mailbox) if whole else self._language.arguments(kernel, args, shape, mailbox)
+            mailbox.with_own(kernel, args, buffer) if whole else self._language.arguments(kernel, args, shape, buffer)
         )
         context.kernarg = self._memory.place(_KERNARG_AT, arguments)
         context.dispatch = self._memory.place(_PACKET_AT, self._language.dispatch(kernel, shape, context.kernarg))
-        if mailbox:
-            self._memory.put(mailbox, _mailbox(mailbox))
+        if buffer:
+            self._memory.put(buffer, mailbox.prepared(buffer))
         self._memory.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, kernel.lds_bytes + shape.shared_bytes
         context.lds_zeros = kernel.lds_zeros
@@ -486,7 +475,7 @@ class Device:
             launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
             launch.restype = ctypes.c_uint32
             kernel = self._language.kernel(code, name)
-            prints = any(hidden.kind == "hidden_hostcall_buffer" for hidden in kernel.hidden)
+            prints = any(hidden.kind == mailbox.ARGUMENT for hidden in kernel.hidden)
             blocks: Mapping[int, Sequence[str]] = {}
             counters = None
             if self._counted:
@@ -506,39 +495,6 @@ def wavefront_target(code: CodeObject) -> Target:
     return usual if width == usual.wavefront else replace(usual, wavefront=width)
 
 
-def _check_shape(loaded: _Loaded, name: str, shape: LaunchShape) -> None:
-    """Raise an error if a launch does not fit the kernel or its target."""
-    kernel, limit = loaded.kernel, loaded.target.lds_bytes
-    if min(shape.grid) < 1 or min(shape.block) < 1 or shape.threads > BLOCK:
-        raise UsageError(
-            f"kernel {name!r} cannot be launched with grid {shape.grid} and block {shape.block}: every size is at "
-            f"least 1, and a block has at most {BLOCK} threads"
-        )
-    if shape.threads > kernel.max_threads:
-        raise BoundsExceeded(name, threads=shape.threads, limit=kernel.max_threads)
-    if shape.shared_bytes < 0:
-        raise UsageError(f"a launch of kernel {name!r} cannot have {shape.shared_bytes} bytes of dynamic LDS")
-    static, dynamic = kernel.lds_bytes, shape.shared_bytes
-    if (total := static + dynamic) > limit:
-        raise LdsExceeded(name, total=total, static=static, dynamic=dynamic, target=loaded.target, limit=limit)
-
-
-def _answered(kernel: Kernel, args: bytes, mailbox: int) -> bytes:
-    """Return whole arguments with the device's own buffer for requests to the host."""
-    for hidden in kernel.hidden:
-        if mailbox and hidden.kind == "hidden_hostcall_buffer":
-            args = args[: hidden.offset] + mailbox.to_bytes(8, "little") + args[hidden.offset + 8 :]
-    return args
-
-
 def _round_to_nearest() -> None:
     """Reset the rounding mode of this thread, after a shadow run."""
     ctypes.CDLL(None).fesetround(0)  # FE_TONEAREST, on x86-64 and aarch64
-
-
-def _mailbox(at: int) -> bytes:
-    """The buffer for requests to the host, as the HSA runtime prepares it (ockl: hostcall_impl.cl)."""
-    content = bytearray(_MAILBOX)
-    struct.pack_into("<6Q", content, 0, at + _HEADERS, at + _PAYLOADS, at + _SIGNAL, 1, 0, 0)
-    struct.pack_into("<QqQI", content, _SIGNAL, 1, 0, at + _EVENT, 1)  # amd_signal_t
-    return bytes(content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from parity.emulator.faults import SCRATCH, KernelFault, Thread, quoted, source_
 from parity.emulator.instruction import Instruction
 from parity.emulator.language import Dim3, Language
 from parity.emulator.memory import Allocation, DeviceMemory
-from parity.emulator.printing import messages
+from parity.emulator.printing import ASSERTION, messages
 from parity.emulator.runtime_headers import constants
 from parity.emulator.variables import VariableMemory
 from parity.model.code_object import CodeObject
@@ -23,10 +22,6 @@ from parity.model.code_object import CodeObject
 _FAULTS = constants("faults.h")
 _SERVICES = {1: "calls of functions of the host", 3: "memory that is allocated on the device (malloc, new)"}
 """Requests to the host that the emulator does not handle (ROCm device libraries, ockl: services.cl)."""
-ASSERTION = re.compile(
-    r"(?P<file>.*):(?P<at>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
-)
-"""The message of a failed assertion."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,14 @@ _SPECIFICATION = re.compile(
 _snprintf = ctypes.CDLL(None).snprintf
 
 
+ASSERTION = re.compile(
+    r"(?P<file>.*):(?P<at>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
+)
+"""The message of a failed assertion."""
+_SHOWN = 4096
+"""Characters that ``printed`` returns."""
+
+
 @dataclass(frozen=True)
 class Message:
     """The output of one thread in block ``group``; ``thread`` is the number of the thread in its block."""
@@ -49,6 +57,19 @@ def messages(log: np.ndarray[Any, np.dtype[np.uint64]]) -> Iterator[Message]:
             del open_[number]
             group = (first & 0xFFFFFFFF, first >> 32, second & 0xFFFFFFFF)
             yield Message(group, second >> 32, bool(words[:1] and words[0] & _STANDARD_ERROR), formatted(words[1:]))
+
+
+def printed(log: np.ndarray[Any, np.dtype[np.uint64]], lost: int) -> str:
+    """Return the first 4096 characters of the messages of a log without failed assertions, and what is missing.
+
+    ``lost`` is the number of records that did not fit into the log.
+    """
+    whole = "".join(each.text for each in messages(log) if not ASSERTION.fullmatch(each.text))
+    if not lost and len(whole) <= _SHOWN:
+        return whole
+    more = f"{len(whole) - _SHOWN:,} characters" if len(whole) > _SHOWN else ""
+    parts = f"what did not fit into the log, {lost:,} parts" if lost else ""
+    return f"{whole[:_SHOWN]}\n... and more: {' and '.join(filter(None, (more, parts)))}\n"
 
 
 def formatted(words: Sequence[int]) -> str:
