@@ -92,3 +92,42 @@ def test_products_have_the_sums_of_all_elements(run):
     found = run("multiplied", *given, np.zeros(512, np.float32), block=64)[-1]
     for got, wanted in zip(found.reshape(2, 4, 16, 4), (a @ b.T, c @ d.astype(ml_dtypes.float8_e5m2).T), strict=True):
         np.testing.assert_array_equal(got.transpose(0, 2, 1).reshape(16, 16), wanted.astype(np.float32))
+
+
+def test_scaled_products_of_narrow_numbers(run):
+    """A scale is a power of two for 32 elements of a row. A lane has 32 elements, in case of f8 in two parts of 16."""
+    rng = np.random.default_rng(5)
+    wide = rng.integers(-8, 9, (16, 128)).astype(ml_dtypes.float8_e4m3fn)
+    narrow = rng.integers(0, 16, (16, 128), dtype=np.uint8)
+    six = rng.integers(0, 64, (2, 16, 128), dtype=np.uint8)
+    scales = rng.integers(124, 130, (2, 64, 4), dtype=np.uint8)
+
+    def packed(matrix, bits):  # consecutive elements of a row in each lane
+        rows = matrix.reshape(len(matrix), -1, 32).transpose(1, 0, 2).reshape(64, 32)
+        found = np.zeros((64, 32), np.uint8)
+        places = np.unpackbits(rows[:, :, None], axis=2, bitorder="little")[:, :, :bits].reshape(64, -1)
+        found[:, : 4 * bits] = np.packbits(places, axis=1, bitorder="little")
+        return found
+
+    parts = wide.view(np.uint8).reshape(16, 2, 4, 16).transpose(2, 0, 1, 3).reshape(64, 32)
+    a, b = np.stack([parts, packed(six[0], 6)]), np.stack([packed(narrow, 4), packed(six[1], 6)])
+    found = run("scaled", a.ravel(), b.ravel(), scales.ravel().view(np.uint32), np.zeros(1536, np.float32), block=64)[
+        -1
+    ]
+
+    def factor(which, byte, rows=16):  # rows x elements
+        return np.repeat(2.0 ** (scales[which, :, byte].astype(float) - 127).reshape(-1, rows).T, 32, axis=1)
+
+    f4, f6, bf6 = (kind.astype(float) for kind in (
+        narrow.view(ml_dtypes.float4_e2m1fn), six[0].view(ml_dtypes.float6_e2m3fn), six[1].view(ml_dtypes.float6_e3m2fn)
+    ))  # fmt: skip
+    wanted = [
+        (wide.astype(float) * factor(0, 1)) @ (f4 * factor(1, 2)).T,
+        (f6 * factor(0, 0)) @ (bf6 * factor(1, 3)).T,
+    ]
+    for got, each in zip(found[:512].reshape(2, 4, 16, 4), wanted, strict=True):
+        np.testing.assert_array_equal(got.transpose(0, 2, 1).reshape(16, 16), each.astype(np.float32))
+    # The same registers as a matrix of 32 rows: lanes 0 to 31 have the first 32 elements of each row.
+    large = f4.reshape(16, 4, 32).transpose(1, 0, 2).reshape(2, 32, 32).transpose(1, 0, 2).reshape(32, 64)
+    got = found[512:].reshape(4, 2, 32, 4).transpose(0, 1, 3, 2).reshape(32, 32)
+    np.testing.assert_array_equal(got, ((large * factor(0, 0, 32)) @ (large * factor(1, 0, 32)).T).astype(np.float32))

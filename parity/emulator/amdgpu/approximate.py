@@ -10,7 +10,9 @@ from pathlib import Path
 from parity.emulator.approximate import error_table
 from parity.platform.files import read_table
 
-APPROXIMATE = re.compile(r"\bv_(?:(?:s_)?(?:rcp|rcp_iflag|rsq|sqrt|exp|log)|mfma|smfmac|wmma|swmmac)_b?f(?:16|32|64)")
+APPROXIMATE = re.compile(
+    r"\bv_(?:(?:s_)?(?:rcp|rcp_iflag|rsq|sqrt|exp|log)|mfma(?:_scale)?|smfmac|wmma|swmmac)_b?f(?:16|32|64)"
+)
 """Matches the text of a function that has an instruction with a documented error, or a matrix instruction.
 
 No document specifies how the sums of matrix instructions round (``matrix.py``)."""

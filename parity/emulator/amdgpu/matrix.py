@@ -28,7 +28,7 @@ SUMS = names("sums")
 
 TYPE_BITS = {
     "f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "f8f6f4": 8, "i8": 8, "iu8": 8,
-    "iu4": 4, "i32": 32,
+    "fp6": 6, "bf6": 6, "fp4": 4, "iu4": 4, "i32": 32,
 }  # fmt: skip
 """The width of an element in bits; a modifier of the instruction states whether ``iu`` integers are signed."""
 
@@ -56,6 +56,11 @@ class MatrixInstruction:
     def sparse(self) -> bool:
         """True if A stores two of every four elements of a row, and a register of indices names them."""
         return "smfmac" in self.instruction or "swmmac" in self.instruction
+
+    @property
+    def scaled(self) -> bool:
+        """True if A and B are multiplied by powers of two, which two more operands hold."""
+        return "scale" in self.instruction
 
     @property
     def replicated(self) -> bool:
@@ -111,9 +116,14 @@ def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:
     known = matrix_mnemonics(w.target.name).get(name)
     if known is None:
         return False
+    scales: dict[str, int] = {}
+    if known.scaled:
+        scales, item = _without_scales(item)
+    destination, *sources = item.operands
+    if scales:
+        *sources, scale_a, scale_b = sources
     if known.a == "f8f6f4":
         known, item = _with_types(known, item)
-    destination, *sources = item.operands
     if len(sources) != 3:
         raise Unknown(f"number of source operands, {len(sources)} instead of 3")
     fields = _modified(known, item)
@@ -129,16 +139,34 @@ def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:
     w.put(f"const V<u32> c[] = {{{', '.join(_of(w, known, c, 'd'))}}};")
     if known.sparse:
         w.put(f"const V<u32> index[] = {{{', '.join(_of(w, known, last, 'index'))}}};")
+    if scales:
+        pair = [*_of(w, known, scale_a, "index"), *_of(w, known, scale_b, "index")]
+        w.put(f"const V<u32> index[] = {{{', '.join(pair)}}};")
     # A 16-bit result leaves the other half of its register unchanged.
     kept = ", ".join(result) if known.replicated and TYPE_BITS[known.d] == 16 else ""
     w.put(f"V<u32> d[{len(result)}] = {{{kept}}};")
-    w.put(f"static constexpr Product p = {{{', '.join(_fields(w, known, fields))}}};")
-    w.put(f"{function}(p, a, b, c, {'index' if known.sparse else 'nullptr'}, d);")
+    w.put(f"static constexpr Product p = {{{', '.join(_fields(w, known, {**fields, **scales}))}}};")
+    w.put(f"{function}(p, a, b, c, {'index' if known.sparse or scales else 'nullptr'}, d);")
     w.put(*(f"{register} = d[{i}];" for i, register in enumerate(result)), "}")
     return True
 
 
-_F8 = ("fp8", "bf8")
+_NARROW = ("fp8", "bf8", "fp6", "bf6", "fp4")
+
+
+def _without_scales(item: Instruction) -> tuple[dict[str, int], Instruction]:
+    """Return the fields of ``struct Product`` about scales, and the instruction without their modifiers.
+
+    ``op_sel`` and ``op_sel_hi`` are the low and the high bit of the number of a byte. The default of high bits is 1.
+    """
+    bits = {"op_sel": [0, 0], "op_sel_hi": [1, 1]}
+    for modifier in item.modifiers:
+        name, _, value = modifier.partition(":")
+        if name in bits:
+            bits[name] = [*map(int, value.strip("[]").split(","))][:2]
+    (low_a, low_b), (high_a, high_b) = bits.values()
+    rest = tuple(each for each in item.modifiers if each.partition(":")[0] not in bits)
+    return {"scaled": 1, "scale_a": low_a + 2 * high_a, "scale_b": low_b + 2 * high_b}, replace(item, modifiers=rest)
 
 
 def _with_types(known: MatrixInstruction, item: Instruction) -> tuple[MatrixInstruction, Instruction]:
@@ -146,10 +174,10 @@ def _with_types(known: MatrixInstruction, item: Instruction) -> tuple[MatrixInst
     types = {"cbsz": 0, "blgp": 0}
     for modifier in item.modifiers:
         name, _, value = modifier.partition(":")
-        if name not in types or int(value) >= len(_F8):
+        if name not in types or int(value) >= len(_NARROW):
             raise Unknown(f"modifier {modifier} of {item.mnemonic}")
         types[name] = int(value)
-    return replace(known, a=_F8[types["cbsz"]], b=_F8[types["blgp"]]), replace(item, modifiers=())
+    return replace(known, a=_NARROW[types["cbsz"]], b=_NARROW[types["blgp"]]), replace(item, modifiers=())
 
 
 def _of(w: Writer, known: MatrixInstruction, operand: str, which: str) -> list[str]:

@@ -8,7 +8,9 @@ template <class T, class Get> static void gather(const Product &p, const V<u32> 
                                                  T *left, T *right, u32 *where, u32 half, Get get) {
   const u32 depth = p.sparse ? p.k / 2 : p.k;
   const bool linear = p.layout == LINEAR; // `run` then says whether the matrix is B
-  const u32 run = linear ? 0 : bits_of(p.a) == 16 ? 4 : depth / 2, run_b = linear ? 1 : bits_of(p.b) == 16 ? (p.sparse ? 8 : 4) : p.k / 2;
+  // Scaled products have 16 consecutive f8 or 32 narrower elements in a lane (AMD, "Matrix Core Programming on CDNA3 and CDNA4").
+  const u32 wide_a = bits_of(p.a) == 8 ? 16 : 32, wide_b = bits_of(p.b) == 8 ? 16 : 32;
+  const u32 run = linear ? 0 : p.scaled ? wide_a : bits_of(p.a) == 16 ? 4 : depth / 2, run_b = linear ? 1 : p.scaled ? wide_b : bits_of(p.b) == 16 ? (p.sparse ? 8 : 4) : p.k / 2;
   for (u32 block = 0; block < p.blocks; block++) {
     // cbsz, abid: each group of 2^cbsz blocks uses the A of its block number abid.
     const u32 from = p.sparse ? block : (block >> p.cbsz << p.cbsz) + p.abid;
@@ -206,6 +208,10 @@ static void multiply(const Product &given, const V<u32> *a, const V<u32> *b, con
     return p.flush && size_of(x) < smallest ? 0.0 : x;
   };
   for (u32 half = 0; half < (p.layout == RDNA3 ? 2 : 1); half++) gather(p, a, b, index, left[half], right[half], where, half, get);
+  for (u32 k = 0; p.scaled && k < p.k; k++) {
+    for (u32 i = 0; i < p.m; i++) left[0][i * p.k + k] *= scale_of(index, k / 32 * p.m + i, p.scale_a);
+    for (u32 j = 0; j < p.n; j++) right[0][j * p.k + k] *= scale_of(index + 1, k / 32 * p.n + j, p.scale_b);
+  }
   if (p.sums == SUM_CHAIN) {
     multiply_wide(p, left[0], right[0], c, d);
     return;

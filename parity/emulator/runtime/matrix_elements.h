@@ -12,13 +12,14 @@ static u32 bits_of(Type t) {
   case TYPE_F64: return 64;
   case TYPE_F16: case TYPE_BF16: return 16;
   case TYPE_FP8: case TYPE_BF8: case TYPE_I8: case TYPE_IU8: return 8;
-  case TYPE_IU4: return 4;
+  case TYPE_FP6: case TYPE_BF6: return 6;
+  case TYPE_IU4: case TYPE_FP4: return 4;
   default: return 32;
   }
 }
 // The place of element k (below `depth`) in row i of A or column i of B, each of which has `size` rows or columns.
 // `run`: consecutive elements along k in one lane of RDNA 4 (CDNA puts as many as fit into a lane); for the LINEAR layout
-// of a warp, whether the matrix is B. `half`: on RDNA 3, each half of the wavefront has its own copy.
+// of a warp, whether the matrix is B; the same of scaled products. `half`: on RDNA 3, each half of the wavefront has its own copy.
 static Place input(const Product &p, u32 size, u32 depth, u32 block, u32 i, u32 k, u32 run, u32 half) {
   if (p.layout == RDNA3) return {16 * half + i, k};
   if (p.layout == LINEAR) return run ? Place{(k * size + i) % 32, (k * size + i) / 32} : Place{(i * depth + k) % 32, (i * depth + k) / 32};
@@ -27,6 +28,7 @@ static Place input(const Product &p, u32 size, u32 depth, u32 block, u32 i, u32 
     const u32 bits = bits_of(p.a), width = bits < 32 ? 32 / bits : 1, part = k / (4 * width);
     return {i % 8 * 4 + k % (4 * width) / width, (part * (size / 8) + i / 8) * width + k % width};
   }
+  if (p.scaled) return {k / run % (LANES / size) * size + i, k / run / (LANES / size) * run + k % run};
   const u32 each = depth * size * p.blocks / LANES;
   return {k / each * size * p.blocks + block * size + i, k % each};
 }
@@ -54,8 +56,21 @@ static u32 lane_of_b(u32 lane, u32 pattern) { // blgp
 // --- elements ---
 static u32 lane_of(const V<u32> *r, u32 number, u32 lane) { return ((const u32 *)r)[number * LANES + lane]; }
 static u32 word(const V<u32> *r, Place at, u32 bits) {
-  const u32 n = at.element * bits;
-  return lane_of(r, n / 32, at.lane) >> (n % 32) & (bits == 32 ? ~0u : (1u << bits) - 1);
+  const u32 n = at.element * bits, low = lane_of(r, n / 32, at.lane) >> (n % 32);
+  const u32 high = n % 32 + bits > 32 ? lane_of(r, n / 32 + 1, at.lane) << (32 - n % 32) : 0; // six bits in two registers
+  return (low | high) & (bits == 32 ? ~0u : (1u << bits) - 1);
+}
+static f64 power(i32 exponent) { return scalar<f64>((u64)(exponent + 1023) << 52); }
+// Formats of the OCP's microscaling specification without infinity and NaN.
+static f64 small(u32 x, u32 exponents, u32 fraction) {
+  const i32 e = x >> fraction & ((1 << exponents) - 1), bias = (1 << (exponents - 1)) - 1;
+  const f64 part = (f64)(x & ((1 << fraction) - 1)) * power(-(i32)fraction);
+  const f64 size = e ? (1 + part) * power(e - bias) : part * power(1 - bias);
+  return x >> (exponents + fraction) & 1 ? -size : size;
+}
+static f64 scale_of(const V<u32> *r, u32 lane, u32 byte) { // E8M0: an exponent, or NaN
+  const u32 e = lane_of(r, 0, lane) >> (8 * byte) & 255;
+  return e == 255 ? __builtin_nan("") : power((i32)e - 127);
 }
 static f64 number(const Product &p, const V<u32> *r, Type t, Place at) {
   if (t == TYPE_F64) return scalar<f64>(pair(lane_of(r, 2 * at.element, at.lane), lane_of(r, 2 * at.element + 1, at.lane)));
@@ -66,6 +81,9 @@ static f64 number(const Product &p, const V<u32> *r, Type t, Place at) {
   case TYPE_XF32: return (f64)scalar<f32>(x & 0xffffe000u); // cut, not rounded (Xie et al., arXiv 2511.10909)
   case TYPE_FP8: return (f64)(p.fnuz ? of_fp8<true>(all(x)) : of_fp8<false>(all(x)))[0];
   case TYPE_BF8: return (f64)(p.fnuz ? of_bf8<true>(all(x)) : of_bf8<false>(all(x)))[0];
+  case TYPE_FP6: return small(x, 2, 3);
+  case TYPE_BF6: return small(x, 3, 2);
+  case TYPE_FP4: return small(x, 2, 1);
   default: return (f64)scalar<f32>(x);
   }
 }

@@ -76,3 +76,13 @@ KERNEL multiplied(const Halves8* a, const Halves8* b, const Ints8* c, const Ints
     asm("s_nop 4\n\tv_mfma_f32_16x16x128_f8f6f4 %0, %1, %2, %0 blgp:1\n\ts_nop 15" : "+v"(sum) : "v"(c[lane]), "v"(d[lane]));
     out[64 + lane] = sum;
 }
+/** Scaled products of 16 x 128 and 128 x 16 numbers: f8 and f4, f6 and f6, and of 32 x 64 and 64 x 32 numbers: f4. */
+KERNEL scaled(const Ints8* a, const Ints8* b, const unsigned* scales, Floats4* out) {
+    const unsigned lane = threadIdx.x;
+    const int p = scales[lane], q = scales[64 + lane];
+    out[lane] = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a[lane], b[lane], Floats4{}, 0, 4, 1, p, 2, q);
+    out[64 + lane] = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a[64 + lane], b[64 + lane], Floats4{}, 2, 3, 0, p, 3, q);
+    typedef float Floats16 __attribute__((ext_vector_type(16)));
+    const Floats16 sum = __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(b[lane], b[lane], Floats16{}, 4, 4, 0, p, 0, q);
+    for (unsigned i = 0; i < 4; i++) out[128 + 64 * i + lane] = Floats4{sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]};
+}
