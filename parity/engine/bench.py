@@ -259,7 +259,7 @@ def _measurements(
     else:
         cases = op.bench_cases(entry.dtypes, small=meter.small)
     if not cases:
-        yield blank("", entry.name, problem="the op does not declare a case to measure")
+        yield blank("", entry.name, problem="no case to measure; add bench= to the op, or name a case")
     text = entry.name
     try:
         checks = [case for _, case in cases if op.work(case).most <= CHECKED_WORK]
