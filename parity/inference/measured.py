@@ -61,9 +61,9 @@ def measured_spec(
     searches = _MOST_SEARCHES if experiment.integer_tensors else 0
     first: Numbers | None = None
     try:
-        hinted = [*_hinted(experiment, hints, _given(experiment, launches))]
-        experiment.launches.trust(each.block for each in hinted)
-        for config in (*hinted, *_candidates(experiment, blocks, launches, usual)):
+        given = _given(experiment, launches)
+        hinted = _hinted(experiment, hints, given)
+        for config in itertools.chain(hinted, _candidates(experiment, blocks, launches, {**usual, **given})):
             first = config.numbers if first is None else first
             if experiment.launches.race and (config.numbers != first or has_given_block(launches)):
                 break
@@ -88,11 +88,11 @@ def has_given_block(launches: Sequence[HostLaunch]) -> bool:
 def _hinted(experiment: Experiment, hints: Sequence[LaunchHint], given: Mapping[str, int]) -> Iterator[LaunchConfig]:
     """Yield launches in which computed numbers, the grid, the block and shared memory are as in the host's code."""
     sizes = _SMALL_SIZES if len(experiment.numbers) > _MANY else _SIZES
-    for size, hint in itertools.product(sizes, hints):
+    for size, hint, known in itertools.product(sizes, hints, (given, {}) if given else ({},)):
         if not (hint.made or hint.threads or hint.shared):
             continue
         few = {name: min(size, _FEW) for name in hint.grid}  # a block for each
-        free = {name: given.get(name, few.get(name, size)) for name in experiment.numbers if name not in hint.made}
+        free = {name: known.get(name, few.get(name, size)) for name in experiment.numbers if name not in hint.made}
         scope = {**dict.fromkeys(hint.extents, size), **free}
         try:
             numbers = {**free, **{name: evaluate(text, scope, hint.block) for name, text in hint.made.items()}}
@@ -104,6 +104,7 @@ def _hinted(experiment: Experiment, hints: Sequence[LaunchHint], given: Mapping[
             continue
         fits = math.prod(block) <= MAX_THREADS and math.prod(grid) <= _MOST_HINTED and shared <= _MOST_SHARED
         if fits and min(*numbers.values(), *block, *grid, shared + 1) > 0:
+            experiment.launches.trust(block)
             yield LaunchConfig(numbers, grid, block, shared)
 
 
@@ -123,10 +124,13 @@ def _with_roles(experiment: Experiment, config: LaunchConfig) -> Experiment:
 def _candidates(
     experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch], usual: Mapping[str, int]
 ) -> Iterator[LaunchConfig]:
-    """Yield launches, the most likely first. After a race, there are as many elements as threads."""
+    """Yield launches, the most likely first. After a race, there are as many elements as threads.
+
+    After a launch that takes too long, other numbers follow.
+    """
     shared = _SHARED[experiment.flow.dynamic]
     grids = [*_given_grids(launches), *(_grid(experiment.axes, count) for count in (2, 1))]
-    given = {**{name: usual[name] for name in experiment.numbers if name in usual}, **_given(experiment, launches)}
+    given = {name: usual[name] for name in experiment.numbers if name in usual}
     geometries = [*itertools.product(blocks, dict.fromkeys(grids))]
     sized = [  # as many elements as threads
         LaunchConfig({**dict.fromkeys(experiment.numbers, size), **given}, grid, block, shared)
@@ -134,8 +138,11 @@ def _candidates(
         for size in dict.fromkeys((math.prod(block) * math.prod(grid), block[0] * grid[0], block[0]))
     ]
     for numbers in _choices(experiment.numbers, given, _SMALL_SIZES if experiment.flow.private else _SIZES):
+        before = len(experiment.launches.too_long)
         for block, grid in geometries:
             yield LaunchConfig(numbers, grid, block, shared)
+            if len(experiment.launches.too_long) > before:
+                break
         if experiment.launches.raced:
             yield from sized
             sized = []
@@ -167,10 +174,10 @@ def _grid(axes: Sequence[str], count: int) -> Triple:
 
 
 def _choices(names: Sequence[str], given: Mapping[str, int], sizes: Sequence[int]) -> Iterator[dict[str, int]]:
-    """Yield values for numbers: equal ones, then mixtures. Those of the host's code remain at first."""
+    """Yield values for numbers: equal ones, with and without those of the host's code, then mixtures."""
     usual = {name: 1 for name in names if _UNITY.fullmatch(name)}
     for size in sizes:
-        yield {**dict.fromkeys(names, size), **usual, **given}
+        yield from ({**dict.fromkeys(names, size), **usual, **known} for known in ((given, {}) if given else ({},)))
     pick = random.Random(len(names))
     for _ in range(_TRIES if names else 0):
         yield {**{name: pick.choice(_MIXED) for name in names}, **usual}

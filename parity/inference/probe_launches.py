@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -139,9 +139,9 @@ class ProbeLaunches:
         """True if a launch completed without a fault."""
         return any(self._observed.values())
 
-    def trust(self, blocks: Iterable[Triple]) -> None:
-        """Add blocks with which a race counts."""
-        self._blocks = None if self._blocks is None else {*self._blocks, *blocks}
+    def trust(self, block: Triple) -> None:
+        """Add a block with which a race counts."""
+        self._blocks = None if self._blocks is None else {*self._blocks, block}
 
     def observe(self, config: LaunchConfig) -> Observation | None:
         """Return the accesses of a launch, or None if it faults.
