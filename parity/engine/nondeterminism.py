@@ -1,4 +1,4 @@
-"""Judges captured launches whose results depend on the order of threads or on a clock."""
+"""Judges launches whose results depend on the order of threads or on a clock."""
 
 from __future__ import annotations
 
@@ -22,23 +22,29 @@ _SPREADS = 8
 
 
 def judge_reordered(
-    call: Call, mine: ExecutableCode, got: Mapping[str, Array], expected: Mapping[str, Expected], vendor: Vendor
-) -> tuple[str, Verdict] | None:
+    call: Call, mine: ExecutableCode, got: Mapping[str, Array], expected: Mapping[str, Expected], vendor: Vendor,
+    theirs: ExecutableCode | None = None,
+) -> tuple[str, Verdict] | None:  # fmt: skip
     """Repeat a failing launch in other orders. Return the verdict on what all orders have in common, and its output.
 
-    Elements that the orders change are undetermined. All other elements are judged as usual. Undetermined elements must
-    have CUDA's values in any order, if they have the same values in any order here.
+    If ``theirs`` is CUDA's side, which gave the expected values, it is repeated instead. Elements that the orders
+    change are undetermined. All other elements are judged as usual. Undetermined elements must have CUDA's values in
+    any order, if they have the same values in any order.
 
     Returns None if no wrong element is undetermined, or if the orders are not known.
     """
-    device = mine.session if isinstance(mine.session, SupportsReordering) else mine.shadowing
+    repeated = theirs or mine
+    device = repeated.session if isinstance(repeated.session, SupportsReordering) else repeated.shadowing
     if not isinstance(device, SupportsReordering):
         return None
     launch = call.on(mine.code).launch
-    outcomes = device.reorder(mine.code, launch, call.buffers)
+    outcomes = device.reorder(repeated.code, call.on(repeated.code).launch, call.buffers)
     if any(each.fault for each in outcomes):
         return None
-    varying = {name: _undetermined(call, name, got[name], each.value, outcomes) for name, each in expected.items()}
+    varying = {
+        name: _undetermined(got[name], each.value, [_view(call, name, outcome) for outcome in outcomes], bool(theirs))
+        for name, each in expected.items()
+    }
     if not any(each.any() for each in varying.values()):
         return None
     rounds = mine.shadowing is None or mine.shadowing.arithmetic(mine.code, launch) is Arithmetic.ROUNDS
@@ -49,7 +55,8 @@ def judge_reordered(
         by_chance = np.count_nonzero(wrong & ~varying[name]) < np.count_nonzero(varying[name])
         mask = varying[name] | wrong if by_chance else varying[name]
         several = [_sorted(_view(call, name, outcome)[mask]) for outcome in outcomes]
-        if mask.any() and all(np.array_equal(one, _sorted(each.value[mask])) for one in several):
+        ordered = _sorted(each.value[mask])
+        if mask.any() and all(np.array_equal(one, ordered) for one in (_sorted(got[name][mask]), *several)):
             continue  # the same values in another order
         verdict = compare(replace(each, unspecified=each.unspecified | varying[name]), got[name], vendor=vendor)
         if not verdict.passed:
@@ -70,15 +77,15 @@ def judge_reordered(
 
 
 @np.errstate(all="ignore")
-def _undetermined(call: Call, name: str, got: Array, value: Array, outcomes: Sequence[Outcome]) -> Array:
+def _undetermined(got: Array, value: Array, others: Sequence[Array], of_cuda: bool) -> Array:
     """Return a mask of the elements that the orders change, and that may therefore differ from CUDA's ``value``."""
-    arrays = [got, *(_view(call, name, each) for each in outcomes)]
-    varies = np.logical_or.reduce([bit_patterns(got) != bit_patterns(each) for each in arrays])
+    arrays = [value if of_cuda else got, *others]
+    varies = np.logical_or.reduce([bit_patterns(arrays[0]) != bit_patterns(each) for each in others])
     kind = array_dtype(got)
     if kind.is_block or not kind.is_float:
         return np.asarray(varies)
     numbers = np.stack([each.astype(np.float64) for each in arrays])
-    distance, spread = np.abs(value.astype(np.float64) - numbers[0]), np.ptp(numbers, axis=0)
+    distance, spread = np.abs(value.astype(np.float64) - got.astype(np.float64)), np.ptp(numbers, axis=0)
     return np.asarray(varies & ~(distance > _SPREADS * spread))
 
 
