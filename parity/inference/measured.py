@@ -174,7 +174,7 @@ def _grid(axes: Sequence[str], count: int) -> Triple:
 
 
 def _choices(names: Sequence[str], given: Mapping[str, int], sizes: Sequence[int]) -> Iterator[dict[str, int]]:
-    """Yield values for numbers: equal ones, with and without those of the host's code, then mixtures."""
+    """Yield values for numbers: first equal values, with and without the constants of the host, then mixtures."""
     usual = {name: 1 for name in names if _UNITY.fullmatch(name)}
     for size in sizes:
         yield from ({**dict.fromkeys(names, size), **usual, **known} for known in ((given, {}) if given else ({},)))
