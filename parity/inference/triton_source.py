@@ -13,7 +13,7 @@ from pathlib import Path
 from parity.inference.host_launches import HostLaunch
 from parity.triton_kernels.kernel import Constant
 from parity.triton_kernels.loading import functions
-from parity.triton_kernels.names import BYTES, INDEX, MASK, REAL
+from parity.triton_kernels.names import BYTES, IEEE, INDEX, MASK, REAL
 
 _ADDRESSED = frozenset(("load", "store", "make_block_ptr", "make_tensor_descriptor", "advance", "multiple_of"))
 _WHOLE_ATOMICS = ("atomic_cas", "atomic_xchg", "atomic_and", "atomic_or", "atomic_xor")
@@ -151,7 +151,7 @@ def choices(function: TritonFunction, real: str, *, flags: bool, size: int) -> d
             found[name] = each.default
         else:
             found[name] = block if _BLOCK.fullmatch(name) else size
-    return found
+    return {name: IEEE.get(value, value) if isinstance(value, str) else value for name, value in found.items()}
 
 
 def dtypes(function: TritonFunction, real: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from parity.triton_kernels.host_facts import Contradiction, Number
 from parity.triton_kernels.host_tensors import DTYPES, DType, Tensor
+from parity.triton_kernels.names import IEEE
 
 _MOST_BLOCKS, MOST_ELEMENTS = 4096, 1 << 21
 """Limits of a launch that can be emulated."""
@@ -116,7 +117,8 @@ def _described(
         if isinstance(value, Tensor) and not each.is_constexpr:
             arguments.append({"name": each.name, **_tensor(value)})
         elif value is None or each.is_constexpr or isinstance(value, bool | str):
-            constants[each.name] = constant_value(value)
+            constant = constant_value(value)
+            constants[each.name] = IEEE.get(constant, constant) if isinstance(constant, str) else constant
         elif isinstance(value, int | np.integer):
             kind = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
             arguments.append({"name": each.name, "type": kind, "value": str(int(value))})

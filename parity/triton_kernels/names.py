@@ -24,3 +24,6 @@ REAL = re.compile(
     r"|temperature|lse).*|p|lo|hi|p_dropout|dropout_p|value|min_val|max_val"
 )
 """Matches arguments that are real numbers."""
+
+IEEE = {"tf32": "ieee", "tf32x3": "ieee"}
+"""Replaces precisions of products that only some GPUs have."""

@@ -220,3 +220,8 @@ def test_numbers_of_fp8_end_at_its_largest(tmp_path):
         "    kernel[(1,)](x, x, index, int(kind.min), kind.max, 1, BLOCK=16)\n"
     )
     assert (values(first(tmp_path, host))["n"], values(first(tmp_path, host))["scale"]) == ("-448", "448.0")
+
+
+def test_precision_that_few_gpus_have_is_replaced(tmp_path):
+    host = "def run(x, index, precision='tf32'):\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=16, FLAG=precision)\n"
+    assert first(tmp_path, host)["constants"]["FLAG"] == "ieee"
