@@ -36,6 +36,7 @@ from parity.inference.launch_hints import launch_hints
 from parity.inference.measured import has_given_block, measured_spec
 from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, InputFill, ProbeLaunches, ProbeLimit
 from parity.inference.ptx_dataflow import Flow
+from parity.inference.signature import ELEMENTS
 from parity.inference.spec import (
     ALWAYS_FAULTS,
     CONSTANT,
@@ -49,7 +50,7 @@ from parity.inference.spec import (
     triple,
 )
 from parity.model.code_object import CodeObject, source_name
-from parity.model.dtypes import Array
+from parity.model.dtypes import NUMBERS, Array
 from parity.platform.cache import Cache, default_root
 
 _SHARE, _FAILURES = 4, 2
@@ -292,14 +293,13 @@ def _listed(names: Collection[str]) -> str:
 
 
 def _constants(flow: Flow) -> Iterator[tuple[str, Array]]:
-    """Yield the symbols of constants with their contents: single integers, and floating-point numbers, which are 1.
+    """Yield the symbols of constants with their contents: integers, and floating-point numbers, which are 1.
 
     With zeros in the place of these numbers, a kernel may divide by 0 or write 0 everywhere.
     """
     for symbol, table in flow.tables.items():
         name = source_name(symbol)
-        if table.is_number:
-            yield name, np.full(1, CONSTANT, f"i{table.size}")
-        elif table.types in ({"f32"}, {"f64"}):
-            kind = np.dtype("f4" if "f32" in table.types else "f8")
-            yield name, np.ones(table.size // kind.itemsize, kind)
+        kinds = {ELEMENTS.get(each, "") for each in table.types}
+        if len(kinds) == 1 and (dtype := NUMBERS.get(kinds.pop())):
+            value = 1 if dtype.is_float else CONSTANT
+            yield name, dtype.convert(np.full(table.size // dtype.itemsize, value))

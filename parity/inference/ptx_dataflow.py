@@ -97,11 +97,6 @@ class Table:
     size: int
     types: frozenset[str]
 
-    @property
-    def is_number(self) -> bool:
-        """True for a single integer, which may be an extent."""
-        return self.size in (4, 8) and bool(self.types) and self.types <= {f"{sign}{8 * self.size}" for sign in "su"}
-
 
 @dataclass(frozen=True)
 class Flow:

@@ -202,7 +202,8 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         spec = _with_distinct(spec, tensors) if attempt.apart else spec
         tensors.inputs.update({table: each.dtype for table, each in tables.items()})
         shapes = {**spec.shapes, **{table: str(each.count) for table, each in tables.items()}}
-        ranges = {**spec.ranges, **dict.fromkeys(counts, f"{CONSTANT}..{CONSTANT}")}
+        few = {name: 1 if tables[name].count > 1 else CONSTANT for name in counts}
+        ranges = {**spec.ranges, **{name: f"{least}..{CONSTANT}" for name, least in few.items()}}
         spec = replace(spec, shapes=shapes, ranges=ranges)
         call = inferred_call(one, kinds, spec, {*tensors.inputs, *tensors.updates})
     else:
@@ -359,13 +360,13 @@ def _written(pointers: Sequence[Parameter]) -> set[str]:
 
 
 def _tables(one: Signature) -> tuple[dict[str, _Table], list[str]]:
-    """Return the constants that the host fills with floating-point numbers or one integer, and the names of others."""
+    """Return the constants that the host fills with numbers of one type, and the names of others."""
     found, unknown = dict[str, _Table](), list[str]()
     for symbol, table in (one.flow.tables if one.flow else {}).items():
         source = source_name(symbol)
         kinds = {ELEMENTS.get(each, "") for each in table.types}
         dtype = kinds.pop() if len(kinds) == 1 else ""
-        if dtype in NUMBERS and (NUMBERS[dtype].is_float or table.is_number):
+        if dtype in NUMBERS:
             name = safe_name(unqualified(source))
             name += "_" * (name in (each.name for each in one.args))
             found[name] = _Table(source, dtype, table.size // NUMBERS[dtype].itemsize)
