@@ -185,7 +185,7 @@ class Clang:
         """Write the listing ``output`` of optimized code, which is deleted.
 
         Two compilers run in parallel: one writes the listing, and the second dumps the memory operands, which a listing
-        does not contain. The dump takes longer, because clang writes to stderr a few bytes at a time.
+        does not contain. One compiler for both would take longer: it prints operands to stderr, a few bytes at a time.
         """
         dump = output.with_suffix(".mir")
         command = [
