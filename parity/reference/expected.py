@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from parity.errors import UsageError
 from parity.model.divergences import divergence
 from parity.model.dtypes import Array
 
@@ -85,7 +86,7 @@ class Expected:
         bias: returns a sentence if accepted results are wrong as a whole, such as truncated ones; empty if not.
 
     Raises:
-        UsageError: no known divergence has the given id.
+        UsageError: no known divergence has the given id, or something is not a function.
     """
 
     value: Array
@@ -101,3 +102,9 @@ class Expected:
     def __post_init__(self) -> None:
         for name in self.divergences:
             divergence(name)
+        for name in ("bounds", "accepts", "bias"):
+            if (given := getattr(self, name)) is not None and not callable(given):
+                raise UsageError(
+                    f"{name}= of Expected is a function or None, not a value of type {type(given).__name__}; "
+                    "within(ulps, exact, to) makes the bounds of a number of ULPs"
+                )

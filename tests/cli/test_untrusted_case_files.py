@@ -75,6 +75,15 @@ def test_invalid_budget_is_declaration_error(parity, project, budget):
     assert f"{place}: {CASE}: within({value}, ...): a budget is 0 or more" in " ".join(result.out.split())
 
 
+def test_bounds_that_are_no_function_are_declaration_error(parity, project):
+    project("reference.within(0.5, np.where(wide > 0, wide, alpha * wide), to)", "reference.Expected(x, wide)")
+    result = parity("run", "-v", CASE, *TARGET)
+    assert result.code != 0 and " 0 passed" in result.out and "Traceback" not in result.out + result.err
+    place = f"{Path('cases/leaky_relu.py').absolute()}:15: op leaky_relu.leaky_relu"
+    told = " ".join(result.out.split())
+    assert f"{place}: {CASE}: bounds= of Expected is a function or None, not a value of type ndarray" in told
+
+
 def test_custom_bounds_are_checked(parity, project):
     own = "reference.Expected(x, lambda _: reference.Bounds(wide, 0.0, wide * 0 + 1, wide * 0 - 0.25))"
     project("reference.within(0.5, np.where(wide > 0, wide, alpha * wide), to)", own)
