@@ -20,15 +20,23 @@ from parity.inference.argument_kinds import argument_kinds
 from parity.inference.call import DeclaredCall, guessed_call, inferred_call
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal, safe_name
-from parity.inference.ptx_dataflow import BEHIND, Flow
-from parity.inference.signature import ELEMENTS, SUFFIXES, Parameter, Probe, Signature, read_signature, type_variables
+from parity.inference.ptx_dataflow import Flow
+from parity.inference.signature import SUFFIXES, Probe, Signature, read_signature, type_variables
 from parity.inference.spec import ALWAYS_FAULTS, CONSTANT, GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
 from parity.inference.structures import Structures
-from parity.model.code_object import Kernel, source_name, spelled, unqualified
+from parity.inference.tensor_roles import (
+    ConstantTable,
+    Tensors,
+    constant_tables,
+    stride_kinds,
+    structured_words,
+    tensors_by_role,
+    written_tensors,
+)
+from parity.model.code_object import Kernel, spelled, unqualified
 from parity.model.dtypes import NUMBERS
 from parity.op import Op
 
-_OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
 _NO_OUTPUT = "it has no output that it is given, so nothing can be compared"
 _NOTHING_WRITTEN = "it writes to nothing that it is given, so nothing can be compared"
 _UNWRITTEN, _OUTSIDE = "never-written", "out-of-bounds"
@@ -76,24 +84,6 @@ class Skeleton:
     def title(self) -> str:
         """The name without the module."""
         return self.name.rpartition(".")[2]
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A ``__constant__`` variable as the ``source`` spells it, with ``count`` elements."""
-
-    source: str
-    dtype: str
-    count: int
-
-
-@dataclass(frozen=True)
-class _Tensors:
-    """The tensors of an op, by role, each with its dtype or type variable."""
-
-    inputs: dict[str, str]
-    outputs: dict[str, str]
-    updates: dict[str, str]
 
 
 def skeletons(
@@ -186,18 +176,18 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     if not any(each.is_pointer for each in one.args):
         return Skeleton("", one.text, omitted=_NO_OUTPUT)
     pointers = one.tensors
-    written = _written(pointers)
+    written = written_tensors(pointers)
     if not written:
         return Skeleton("", one.text, omitted=_NOTHING_WRITTEN)
     kinds = argument_kinds(alike, written)
     probed = _probe(one, kinds, single=attempt.single)
     spec = _scaled(probed, attempt) if isinstance(probed, InferredSpec) else None
-    tables, unknown = _tables(one)
+    tables, unknown = constant_tables(one)
     counts = [name for name, each in tables.items() if not NUMBERS[each.dtype].is_float]
     if isinstance(probed, str) and not probed.startswith((RACES, ALWAYS_FAULTS)):
         unknown += [tables[name].source for name in counts]
     tables = tables if spec else {}
-    tensors = _tensors(one, written, kinds, spec, cautious=attempt.cautious)
+    tensors = tensors_by_role(one, written, kinds, spec, cautious=attempt.cautious)
     if spec:
         spec = _with_distinct(spec, tensors) if attempt.apart else spec
         tensors.inputs.update({table: each.dtype for table, each in tables.items()})
@@ -246,7 +236,7 @@ def _scaled(spec: InferredSpec, attempt: _Attempt) -> InferredSpec:
     return replace(spec, shapes=shapes, whole=frozenset(), calm=attempt.calm)
 
 
-def _with_distinct(spec: InferredSpec, tensors: _Tensors) -> InferredSpec:
+def _with_distinct(spec: InferredSpec, tensors: Tensors) -> InferredSpec:
     """Return a specification whose integer inputs, or else updated integers, hold all positions in order."""
 
     def positions(kinds: Mapping[str, str]) -> list[str]:
@@ -269,10 +259,10 @@ def _rejected(name: str, keywords: Sequence[Keyword]) -> str:
 def _keywords(
     source: str,
     alike: Sequence[Signature],
-    tensors: _Tensors,
+    tensors: Tensors,
     call: DeclaredCall,
     spec: InferredSpec | None,
-    tables: Mapping[str, _Table],
+    tables: Mapping[str, ConstantTable],
 ) -> list[Keyword]:
     """Return the arguments of ``Op``, in the order of a case file."""
     one = alike[0]
@@ -283,9 +273,9 @@ def _keywords(
     usual = next((kind for kind in kinds if kind in NUMBERS), "f32")
     types = [",".join(SUFFIXES.get(name, name) for name in each.types) or usual for each in alike]
     spelling = {SUFFIXES[name]: name for each in alike for name in each.types if SUFFIXES.get(name, name) != name}
-    words, structs = _structured(one, call.words)
+    words, structs = structured_words(one, call.words)
     symbols = {each.source: name for name, each in tables.items()}
-    strides: Literal = "aligned" if max(each.lanes for each in pointers) > 1 else _strides(spec, tensors)
+    strides: Literal = "aligned" if max(each.lanes for each in pointers) > 1 else stride_kinds(spec, tensors)
     optional = (
         Keyword("structs", structs),
         *call.shapes,
@@ -326,97 +316,6 @@ def _others(count: int) -> str:
 def _generic(value: Literal, dtype: str) -> Literal:
     """Replace a dtype of tensors by the type variable of the op."""
     return {name: "T" if kind == dtype else kind for name, kind in value.items()} if isinstance(value, dict) else value
-
-
-def _tensors(
-    one: Signature, written: set[str], kinds: Mapping[str, str], spec: InferredSpec | None, *, cautious: bool
-) -> _Tensors:
-    """Return the roles of tensors. A tensor that is not completely written has to have content before.
-
-    If ``cautious``, a tensor has content before even if the kernel seems to write it before it reads it.
-    """
-    pointers, uses = one.tensors, one.flow.uses if one.flow else {}
-    inputs = {each.name: kinds[each.name] for each in pointers if each.name not in written}
-    others = {each.name: kinds[each.name] for each in pointers if each.name in written}
-    if any(each.is_input is not None for each in pointers):
-        read = {each.name for each in pointers if cautious and each.key in uses and uses[each.key].reads}
-        updated = {each.name for each in pointers if each.is_input} | read
-    else:
-        updated = set() if inputs else set(others)
-    outputs = {name: kind for name, kind in others.items() if name not in updated}
-    updates = {name: kind for name, kind in others.items() if name in updated}
-    if spec:
-        updates |= {name: kind for name, kind in outputs.items() if name not in spec.whole}
-        outputs = {name: kind for name, kind in outputs.items() if name in spec.whole}
-    return _Tensors(inputs, outputs, updates)
-
-
-def _written(pointers: Sequence[Parameter]) -> set[str]:
-    """Return the pointers that are written: as PTX or ``const`` shows, or else by name, or else the last one."""
-    if any(each.is_written is not None for each in pointers):
-        return {each.name for each in pointers if each.is_written}
-    named = [each.name for each in pointers if _OUTPUT_NAME.fullmatch(each.name)]
-    return {*named[:1]} or {each.name for each in pointers[-1:]}
-
-
-def _tables(one: Signature) -> tuple[dict[str, _Table], list[str]]:
-    """Return the constants that the host fills with numbers of one type, and the names of others."""
-    found, unknown = dict[str, _Table](), list[str]()
-    for symbol, table in (one.flow.tables if one.flow else {}).items():
-        source = source_name(symbol)
-        kinds = {ELEMENTS.get(each, "") for each in table.types}
-        dtype = kinds.pop() if len(kinds) == 1 else ""
-        if dtype in NUMBERS:
-            name = safe_name(unqualified(source))
-            name += "_" * (name in (each.name for each in one.args))
-            found[name] = _Table(source, dtype, table.size // NUMBERS[dtype].itemsize)
-        else:
-            unknown.append(source)
-    return found, unknown
-
-
-def _structured(one: Signature, words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the words of the kernel's arguments, and the words of each structure: its fields and the gaps.
-
-    The name of a structure in memory begins with an asterisk.
-    """
-    outside, structs, ends = list[str](), dict[str, list[str]](), Counter[str]()
-    for each, word in zip(one.args, words, strict=True):
-        if not (name := each.inside):
-            outside.append(word)
-            continue
-        if name not in structs:
-            outside.append(name)
-        fields = structs.setdefault(name, [])
-        at = each.key[1] % BEHIND
-        fields += _gap(len(fields), ends[name], each.size, at)
-        fields.append(word)
-        ends[name] = at + each.size
-    for name, fields in structs.items():
-        widest = max(each.size for each in one.args if each.inside == name)
-        fields += _gap(len(fields), ends[name], widest, one.structs[name])
-    behind = {each.inside for each in one.args if each.key[1] >= BEHIND}
-    return outside, {"*" * (name in behind) + name: " ".join(fields) for name, fields in structs.items()}
-
-
-def _gap(number: int, end: int, alignment: int, at: int) -> list[str]:
-    """Return a field that fills a gap which the alignment of the next field does not explain."""
-    return [f"gap_{number}:u8[{at - end}]=0"] if end + -end % alignment < at else []
-
-
-def _strides(spec: InferredSpec | None, tensors: _Tensors) -> dict[str, str]:
-    """Return which strides the tensors may have whose strides are arguments."""
-    if spec is None:
-        return {}
-    taken = Counter(text.partition(".")[0] for text in spec.distances.values())
-    kinds = {}
-    for name, count in taken.items():
-        dims = len(spec.shapes[name].split())
-        if count == dims:
-            kinds[name] = "distinct" if name in tensors.outputs or name in tensors.updates else "any"
-        elif dims == 2:
-            kinds[name] = "rows"
-    return kinds
 
 
 def _is_strided(one: Signature, spec: InferredSpec | None) -> bool:

@@ -1,0 +1,126 @@
+"""The tensors, constants and structures of a kernel's declaration, by role."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from parity.inference.keywords import safe_name
+from parity.inference.ptx_dataflow import BEHIND
+from parity.inference.signature import ELEMENTS, Parameter, Signature
+from parity.inference.spec import InferredSpec
+from parity.model.code_object import source_name, unqualified
+from parity.model.dtypes import NUMBERS
+
+_OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ConstantTable:
+    """A ``__constant__`` variable as the ``source`` spells it, with ``count`` elements."""
+
+    source: str
+    dtype: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The tensors of an op, by role, each with its dtype or type variable."""
+
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    updates: dict[str, str]
+
+
+def tensors_by_role(
+    one: Signature, written: set[str], kinds: Mapping[str, str], spec: InferredSpec | None, *, cautious: bool
+) -> Tensors:
+    """Return the roles of tensors. A tensor that is not completely written has to have content before.
+
+    If ``cautious``, a tensor has content before even if the kernel seems to write it before it reads it.
+    """
+    pointers, uses = one.tensors, one.flow.uses if one.flow else {}
+    inputs = {each.name: kinds[each.name] for each in pointers if each.name not in written}
+    others = {each.name: kinds[each.name] for each in pointers if each.name in written}
+    if any(each.is_input is not None for each in pointers):
+        read = {each.name for each in pointers if cautious and each.key in uses and uses[each.key].reads}
+        updated = {each.name for each in pointers if each.is_input} | read
+    else:
+        updated = set() if inputs else set(others)
+    outputs = {name: kind for name, kind in others.items() if name not in updated}
+    updates = {name: kind for name, kind in others.items() if name in updated}
+    if spec:
+        updates |= {name: kind for name, kind in outputs.items() if name not in spec.whole}
+        outputs = {name: kind for name, kind in outputs.items() if name in spec.whole}
+    return Tensors(inputs, outputs, updates)
+
+
+def written_tensors(pointers: Sequence[Parameter]) -> set[str]:
+    """Return the pointers that are written: as PTX or ``const`` shows, or else by name, or else the last one."""
+    if any(each.is_written is not None for each in pointers):
+        return {each.name for each in pointers if each.is_written}
+    named = [each.name for each in pointers if _OUTPUT_NAME.fullmatch(each.name)]
+    return {*named[:1]} or {each.name for each in pointers[-1:]}
+
+
+def constant_tables(one: Signature) -> tuple[dict[str, ConstantTable], list[str]]:
+    """Return the constants that the host fills with numbers of one type, and the names of others."""
+    found, unknown = dict[str, ConstantTable](), list[str]()
+    for symbol, table in (one.flow.tables if one.flow else {}).items():
+        source = source_name(symbol)
+        kinds = {ELEMENTS.get(each, "") for each in table.types}
+        dtype = kinds.pop() if len(kinds) == 1 else ""
+        if dtype in NUMBERS:
+            name = safe_name(unqualified(source))
+            name += "_" * (name in (each.name for each in one.args))
+            found[name] = ConstantTable(source, dtype, table.size // NUMBERS[dtype].itemsize)
+        else:
+            unknown.append(source)
+    return found, unknown
+
+
+def structured_words(one: Signature, words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the words of the kernel's arguments, and the words of each structure: its fields and the gaps.
+
+    The name of a structure in memory begins with an asterisk.
+    """
+    outside, structs, ends = list[str](), dict[str, list[str]](), Counter[str]()
+    for each, word in zip(one.args, words, strict=True):
+        if not (name := each.inside):
+            outside.append(word)
+            continue
+        if name not in structs:
+            outside.append(name)
+        fields = structs.setdefault(name, [])
+        at = each.key[1] % BEHIND
+        fields += _gap(len(fields), ends[name], each.size, at)
+        fields.append(word)
+        ends[name] = at + each.size
+    for name, fields in structs.items():
+        widest = max(each.size for each in one.args if each.inside == name)
+        fields += _gap(len(fields), ends[name], widest, one.structs[name])
+    behind = {each.inside for each in one.args if each.key[1] >= BEHIND}
+    return outside, {"*" * (name in behind) + name: " ".join(fields) for name, fields in structs.items()}
+
+
+def _gap(number: int, end: int, alignment: int, at: int) -> list[str]:
+    """Return a field that fills a gap which the alignment of the next field does not explain."""
+    return [f"gap_{number}:u8[{at - end}]=0"] if end + -end % alignment < at else []
+
+
+def stride_kinds(spec: InferredSpec | None, tensors: Tensors) -> dict[str, str]:
+    """Return which strides the tensors may have whose strides are arguments."""
+    if spec is None:
+        return {}
+    taken = Counter(text.partition(".")[0] for text in spec.distances.values())
+    kinds = {}
+    for name, count in taken.items():
+        dims = len(spec.shapes[name].split())
+        if count == dims:
+            kinds[name] = "distinct" if name in tensors.outputs or name in tensors.updates else "any"
+        elif dims == 2:
+            kinds[name] = "rows"
+    return kinds
