@@ -11,22 +11,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.inference.host_launches import HostLaunch
+from parity.inference.triton_roles import find_roles, parameters_of, passed, whole_numbers
 from parity.triton_kernels.kernel import Constant
 from parity.triton_kernels.loading import functions
 from parity.triton_kernels.names import BYTES, IEEE, INDEX, MASK, REAL
 
-_ADDRESSED = frozenset(("load", "store", "make_block_ptr", "make_tensor_descriptor", "advance", "multiple_of"))
-_WHOLE_ATOMICS = ("atomic_cas", "atomic_xchg", "atomic_and", "atomic_or", "atomic_xor")
-_WHOLE_CALLS = ("to", "cast", "load", "minimum", "maximum", "cdiv")
-_POINTER = re.compile(r"(?i)(?:.*_)?(?:ptrs?|pointer)(?:_.*)?|ptr\w*|\w*ptr")
 _FLAG = re.compile(
     r"(?i)(?:.*_)?(?:has|is|use|do|with|enable|apply|store|save|return|recompute|causal|even|add|reverse|upcast)(?:_.*)?"
 )
 _BLOCK = re.compile(r"(?i).*(?:block|tile|bm|bn|bk|chunk|^b[a-z]$|^bt$|group_size_m).*")
 _TYPE = re.compile(r"(?i).*(?:dtype|_type|acc_ty)$")
 _MOST_CALLERS = 6
-_PASSES = 4
-"""Passes over a function, to follow values from loads to addresses."""
 _STRIDES = (1, 128, 8192, 16384, 32768, 65536)
 """Strides of a tensor of a few small dims, the last first."""
 
@@ -186,12 +181,12 @@ def _function(
     calls: Sequence[tuple[ast.Call, HostLaunch]],
     helpers: Mapping[str, ast.FunctionDef],
 ) -> TritonFunction:
-    arguments = _arguments(node)
+    arguments = parameters_of(node)
     positional = [*node.args.posonlyargs, *node.args.args]
     defaults = dict(zip((each.arg for each in positional[::-1]), reversed(node.args.defaults), strict=False))
     defaults |= {each.arg: d for each, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d}
-    pointers, indices = _roles(node, [each.arg for each in arguments], helpers)
-    whole = _whole_numbers(node)
+    pointers, indices = find_roles(node, [each.arg for each in arguments], helpers)
+    whole = whole_numbers(node)
     parameters = tuple(
         TritonParameter(
             each.arg,
@@ -210,154 +205,13 @@ def _function(
     literals: dict[str, Constant] = {}
     launches = []
     for call, launch in calls:
-        passed = _passed(call, names)
-        for name, value in passed.items():
+        values = passed(call, names)
+        for name, value in values.items():
             if isinstance(value, ast.Constant) and isinstance(value.value, bool | int | float | str):
                 literals.setdefault(name, value.value)
-        texts = tuple(_text(passed.get(each.name)) for each in parameters if not each.is_constant)
+        texts = tuple(_text(values.get(each.name)) for each in parameters if not each.is_constant)
         launches.append(replace(launch, arguments=texts))
     return TritonFunction(path, node.name, node.lineno, parameters, has_dot, tuple(launches), literals)
-
-
-def _arguments(node: ast.FunctionDef) -> list[ast.arg]:
-    return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-
-
-def _roles(
-    node: ast.FunctionDef, names: Sequence[str], helpers: Mapping[str, ast.FunctionDef]
-) -> tuple[set[str], set[str]]:
-    """Return the parameters that are pointers, and the pointers to elements that become part of an address.
-
-    ``helpers`` are Triton functions that the function may call.
-    """
-    others = {name: each for name, each in helpers.items() if each is not node}
-    known: dict[str, tuple[set[str], set[str]]] = {}
-    roots: dict[str, set[str]] = {name: {name} for name in names}
-    loaded: dict[str, set[str]] = {}
-    pointers = {name for name in names if _POINTER.fullmatch(name)}
-    indices: set[str] = set()
-    whole: set[str] = set()
-    addresses: set[str] = set()
-
-    def root(value: ast.expr) -> set[str]:
-        """The parameters that an address begins with."""
-        match value:
-            case ast.Name():
-                return roots.get(value.id, set())
-            case ast.BinOp(op=ast.Add() | ast.Sub()):
-                both = root(value.left) | root(value.right)
-                return (both & pointers) or root(value.left) or both
-            case ast.Call(func=ast.Attribute(value=inner)) if not isinstance(inner, ast.Name) or inner.id != "tl":
-                return root(inner)
-            case ast.Call(func=ast.Name(id=name)) if name in others:
-                return set()
-            case ast.Call(args=[first, *_]):
-                return root(first)
-            case ast.Subscript():
-                return root(value.value)
-        return set()
-
-    def is_address(value: ast.expr) -> bool:
-        """Return True for the sum of a pointer and something else."""
-        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-            return is_address(value.left) or is_address(value.right)
-        return isinstance(value, ast.Name) and value.id in pointers | addresses
-
-    def sources(value: ast.AST) -> set[str]:
-        """The pointers whose elements are part of a value."""
-        found = set()
-        for each in ast.walk(value):
-            if isinstance(each, ast.Name):
-                found |= loaded.get(each.id, set())
-            elif isinstance(each, ast.Call) and _called(each) == "load" and each.args:
-                found |= root(each.args[0]) & pointers
-        return found
-
-    for _ in range(_PASSES):
-        for each in ast.walk(node):
-            match each:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    if isinstance(value, ast.Call) and _called(value) == "load" and value.args:
-                        loaded.setdefault(name, set()).update(root(value.args[0]) & pointers)
-                    elif isinstance(value, ast.BinOp) and (found := root(value)):
-                        if is_address(value):
-                            addresses.add(name)
-                            indices |= sources(value)
-                        roots.setdefault(name, set()).update(found if name not in names else ())
-                    elif isinstance(value, ast.Call) and (inner := _inner_load(value)):
-                        loaded.setdefault(name, set()).update(root(inner) & pointers)
-                    elif isinstance(value, ast.Name | ast.Call | ast.BinOp):
-                        loaded.setdefault(name, set()).update(sources(value) if _is_whole(value) else ())
-                        roots.setdefault(name, set()).update(root(value) if name not in names else ())
-                case ast.Call() if _called(each) in _ADDRESSED or _called(each).startswith("atomic"):
-                    address = each.args[0] if each.args else _keyword(each, "base", "pointer")
-                    if address is not None:
-                        pointers |= _first(root(address), names)
-                        indices |= sources(address)
-                        whole |= root(address) & pointers if _called(each) in _WHOLE_ATOMICS else set()
-                case ast.Call(func=ast.Name(id=name)) if name in others:
-                    taken = [one.arg for one in _arguments(others[name])]
-                    if name not in known:
-                        known[name] = _roles(others[name], taken, {k: v for k, v in others.items() if k != name})
-                    places = _whole_numbers(others[name]) - known[name][0]
-                    for key, value in _passed(each, taken).items():
-                        owner = root(value) & set(names)
-                        for role, found in zip((pointers, indices), known[name], strict=True):
-                            role |= owner if key in found and len(owner) == 1 else set()
-                        indices |= sources(value) if key in places else set()
-                case ast.BinOp(op=ast.BitAnd() | ast.RShift() | ast.LShift() | ast.FloorDiv()):
-                    whole |= sources(each.left)
-                case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub(), value=value):
-                    if name in pointers:
-                        indices |= sources(value)
-                    elif _is_whole(value):
-                        loaded.setdefault(name, set()).update(sources(value))
-                case ast.Call(func=ast.Name(id="range")) | ast.Call(func=ast.Attribute(attr="range" | "cdiv")):
-                    whole |= set().union(*map(sources, each.args))
-    return pointers, (indices | whole) & pointers
-
-
-def _whole_numbers(node: ast.FunctionDef) -> set[str]:
-    """Return the names in addresses, and in divisions of whole numbers."""
-    parts: list[ast.AST] = []
-    for each in ast.walk(node):
-        if isinstance(each, ast.BinOp) and isinstance(each.op, ast.FloorDiv | ast.Mod):
-            parts.append(each)
-        elif isinstance(each, ast.Call) and (_called(each) in _ADDRESSED or _called(each) in ("cdiv", "range")):
-            parts += each.args[: 1 if _called(each) in _ADDRESSED else None]
-        elif isinstance(each, ast.arg | ast.Name) and "stride" in getattr(each, "id", getattr(each, "arg", "")).lower():
-            parts.append(ast.Name(getattr(each, "id", getattr(each, "arg", ""))))
-    return {name.id for part in parts for name in ast.walk(part) if isinstance(name, ast.Name)}
-
-
-def _first(found: set[str], names: Sequence[str]) -> set[str]:
-    """The most likely pointer among the terms of an address."""
-    numbers = r"(?i)\w*stride\w*|pid\w*|n_\w+|num_\w+|\w*offset\w*"
-    likely = [each for each in found if not re.fullmatch(numbers, each)] or list(found)
-    return {min(likely, key=names.index)} if likely else set()
-
-
-def _inner_load(value: ast.Call) -> ast.expr | None:
-    """The address of ``tl.load(address).to(...)``."""
-    inner: ast.expr = value
-    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr != "load":
-        inner = inner.func.value
-    return inner.args[0] if isinstance(inner, ast.Call) and _called(inner) == "load" and inner.args else None
-
-
-def _is_whole(value: ast.expr) -> bool:
-    """Return False if a value is computed by functions such as ``tl.sum``, which lead away from positions."""
-    calls = (each for each in ast.walk(value) if isinstance(each, ast.Call))
-    return all(_called(each) in _WHOLE_CALLS for each in calls)
-
-
-def _keyword(call: ast.Call, *names: str) -> ast.expr | None:
-    """The value of the first of these keywords of a call."""
-    return next((each.value for name in names for each in call.keywords if each.arg == name), None)
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _compared(node: ast.FunctionDef, name: str) -> Iterator[Constant]:
@@ -399,11 +253,6 @@ def _launches(hosts: Sequence[Path]) -> dict[str, list[tuple[ast.Call, HostLaunc
                     launch = HostLaunch(name, (), (), "", ast.unparse(call), call.lineno, path.name)
                     found.setdefault(name, []).append((call, launch))
     return found
-
-
-def _passed(call: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
-    positional = itertools.takewhile(lambda each: not isinstance(each, ast.Starred), call.args)
-    return {**dict(zip(names, positional, strict=False)), **{k.arg: k.value for k in call.keywords if k.arg}}
 
 
 def _text(node: ast.expr | None) -> str:
