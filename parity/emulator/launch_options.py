@@ -24,6 +24,7 @@ class LaunchOptions:
         clock_rate: ticks of a clock per instruction.
         instructions: the instruction budget; None for the budget of the device.
         in_order: execute workgroups in the order of their numbers, whatever the seed.
+        shuffled_lanes: let atomics begin with the last lane instead of the first, and diverged threads take turns.
         cooperative: let all workgroups begin, so that they can wait for each other.
         memory_fill: the value of each byte of LDS and scratch memory that nothing has written, which kernels may then
             read; None: they may not. Workgroups after the first one may find what earlier ones left instead, except
@@ -39,5 +40,6 @@ class LaunchOptions:
     clock_rate: int = 1
     instructions: int | None = None
     in_order: bool = False
+    shuffled_lanes: bool = False
     cooperative: bool = False
     memory_fill: int | None = None

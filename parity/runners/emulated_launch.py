@@ -56,10 +56,11 @@ class EmulatedLaunch:
 
     ``seed`` and ``draw`` have the meaning described in ``LaunchOptions``. By default they depend on the launch alone,
     so that every run repeats them. ``inverted`` selects one register, by step of the launch sequence and by number in
-    ``Device.undefined_reads``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables of
-    the code object hold what the previous launch left in them. ``clock_rate`` is the number of ticks per instruction.
-    With ``memory_fill``, kernels may read memory that nothing has written. Each byte of LDS and scratch memory has this
-    value, and each byte of buffers the complement, so that a copy differs from what nothing has written.
+    ``Device.undefined_reads``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables
+    of the code object hold what the previous launch left in them. ``clock_rate`` is the number of ticks per
+    instruction. ``shuffled_lanes`` has the meaning described there. With ``memory_fill``, kernels may read memory
+    that nothing has written. Each byte of LDS and scratch memory has this value, and each byte of buffers the
+    complement, so that a copy differs from what nothing has written.
     """
 
     code: CodeObject
@@ -72,6 +73,7 @@ class EmulatedLaunch:
     inverted: tuple[int, int] | None = None
     keep_variables: bool = False
     clock_rate: int = 1
+    shuffled_lanes: bool = False
     memory_fill: int | None = None
 
     @property
@@ -90,7 +92,7 @@ class EmulatedLaunch:
         instructions = ENDED_INSTRUCTIONS if self.launch.ended else None
         return LaunchOptions(
             seed, self.register_fill, inverted, self.results, draw, sampled, self.clock_rate, instructions,
-            memory_fill=self.memory_fill,
+            shuffled_lanes=self.shuffled_lanes, memory_fill=self.memory_fill,
         )  # fmt: skip
 
 

@@ -66,6 +66,7 @@ struct Context {
   u64 sampled;               // the workgroups to execute; 0: all
   u32 fresh;                 // the state of the bytes of LDS and scratch memory at the start of a workgroup
   u32 in_order;              // whether workgroups run in the order of their numbers, whatever the seed
+  u32 shuffled_lanes;        // whether atomics begin with the last lane, and diverged threads of a warp take turns
   u32 sleeps;                // whether a wavefront that sleeps lets others run
   u32 grid_barriers;         // barriers of whole grids that were passed
   u64 arrived;               // workgroups at the next one
@@ -148,7 +149,7 @@ INLINE V<u32> flat_hi(Context *c, u32 wave, V<u32> lo, V<u32> hi) { return hi32(
   RUNTIME u32 store_##T(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T>);
 ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)
 
-// --- atomics: the lanes in order ---
+// --- atomics: the lanes one by one ---
 struct PackedF16 { f16 x, y; };
 struct PackedBf16 { u16 x, y; };
 INLINE PackedF16 operator+(PackedF16 a, PackedF16 b) { return {(f16)(a.x + b.x), (f16)(a.y + b.y)}; }
@@ -169,8 +170,9 @@ RUNTIME void ordered(Context *);
 RUNTIME u32 atomic_done(Context *, u64 at, u32 bytes, u64 changed, u32 lane, u32 instruction, bool compares);
 template <class T, bool COMPARES, class U, class F>
 INLINE u32 atomic(Context *c, Mask exec, u64 base, V<u32> lo, V<u32> hi, u32 instruction, V<U> x, V<U> cmp, V<U> *old, F f) {
-  for (Mask m = exec; m; m &= m - 1) {
-    u32 i = first(m);
+  u32 i;
+  for (Mask m = exec; m; m &= ~((Mask)1 << i)) {
+    i = c->shuffled_lanes ? last(m) : first(m);
     u64 where = base + pair(lo[i], hi[i]);
     if (where - c->base > c->size - sizeof(U)) return atomic_done(c, where, sizeof(U), 0, i, instruction, COMPARES);
     u8 *at = c->data + (where - c->base);

@@ -33,6 +33,7 @@ static Mask taken_out(State *t, u32 k, Mask lanes) { // of group k
 // first warp of a block and in a sample of the other warps, which mostly execute the same code.
 static u32 opportunities(const Context *c) { // other threads run at one of these
   const u32 warp = c->running->current;
+  if (c->shuffled_lanes) return 1;
   return c->seed & 2 && (!warp || (warp + (c->seed >> 2)) % 8 == 0) ? 4 : 256;
 }
 static bool turn_of_others(Context *c) {

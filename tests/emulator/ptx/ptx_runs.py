@@ -44,7 +44,7 @@ def kernel(body: str, params: int = 2, name: str = "k") -> str:
 """
 
 
-def run(text, cache, *arrays, grid=1, block=32, seed=0, name="k", budget=200_000, shared=0, **facts):
+def run(text, cache, *arrays, grid=1, block=32, seed=0, name="k", budget=200_000, shared=0, shuffled=False, **facts):
     """Launch a kernel with these ``facts`` in its code object. Returns the arrays afterwards, and the printed text."""
     code = parse_ptx(text, "module", target("sm_90"))
     code = replace(code, kernels={key: replace(each, **facts) for key, each in code.kernels.items()})
@@ -59,7 +59,7 @@ def run(text, cache, *arrays, grid=1, block=32, seed=0, name="k", budget=200_000
         block=(block, 1, 1),
         args=pack(code.kernels[name], buffers),
         shared_bytes=shared,
-        options=LaunchOptions(seed),
+        options=LaunchOptions(seed, shuffled_lanes=shuffled),
     )
     found = [device.read(b).view(a.dtype).reshape(a.shape) for b, a in zip(buffers, arrays, strict=True)]
     return found, device.take_printed()

@@ -38,6 +38,27 @@ DONE:
     assert found.tolist() == [n * (n + 1) // 2 for n in range(32)]
 
 
+APPEND = "atom.global.add.u32 %r2, [%b1], 1; mad.wide.u32 %d1, %r2, 4, %b0; st.global.u32 [%d1], %t;"
+DIVERGED = f"""
+    and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 1;
+    @%p1 bra ODD;
+    {APPEND}
+    bra.uni END;
+ODD:
+    {APPEND}
+END:
+"""
+
+
+@pytest.mark.parametrize("body", [pytest.param(APPEND, id="together"), pytest.param(DIVERGED, id="diverged")])
+def test_shuffled_lanes_append_in_another_order(cache, body):
+    text, arrays = module(kernel(body)), (np.zeros(32, np.uint32), np.zeros(32, np.uint32))
+    (usual, _), _ = run(text, cache, *arrays)
+    (found, size), _ = run(text, cache, *arrays, shuffled=True)
+    assert size[0] == 32 and sorted(found) == sorted(usual) == LANES.tolist()
+    assert found.tolist() != usual.tolist()
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_registers_of_diverged_threads_are_kept(cache, seed):
     """Uses registers of 16, 32 and 64 bits that share slots, on both sides of divergent branches."""
