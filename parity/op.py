@@ -125,7 +125,7 @@ class Entry:
     @property
     def kernels(self) -> tuple[str, ...]:
         """All kernels that a call launches."""
-        if self.op.triton:
+        if self.op.triton_kernel:
             rest = self.op.kernel_names(self.dtypes)[1:]
             return (*(each.symbol for each in self.specializations), *rest)
         return self.op.kernel_names(self.dtypes)
@@ -133,7 +133,7 @@ class Entry:
     @property
     def specializations(self) -> tuple[Specialization, ...]:
         """The specializations of a Triton kernel; empty for other kernels."""
-        return specializations(self.op, self.dtypes) if self.op.triton else ()
+        return specializations(self.op, self.dtypes) if self.op.triton_kernel else ()
 
     @property
     def name(self) -> str:

@@ -39,7 +39,7 @@ def prepare_case(
     op = suite.op(suite.parse(text).op)
     if op.library:
         raise UsageError(f"{op.name} is computed by libraries: it has no kernel to rebuild")
-    if op.triton:
+    if op.triton_kernel:
         raise UsageError(
             f"{op.name} is a Triton function, whose compiler has other options than clang and nvcc; change num_stages, "
             "num_warps or enable_fp_fusion in its declaration"

@@ -195,7 +195,7 @@ def kernels_to_instantiate(suite: Suite) -> dict[str, tuple[str, ...]]:
     """Return the templates with arguments, and the specializations of Triton functions, that ops of a suite name."""
     kernels: dict[str, dict[str, None]] = {}
     for entry in suite.kernel_entries:
-        if entry.op.triton:
+        if entry.op.triton_kernel:
             kernels.setdefault(entry.op.module, {}).update(dict.fromkeys(each.text for each in entry.specializations))
         elif "<" in entry.kernel:
             kernels.setdefault(entry.op.module, {})[entry.kernel] = None

@@ -429,6 +429,6 @@ def _accepts(op: Declaration, name: str, types: Mapping[str, DType], data: str) 
 
 
 def _usual(op: Declaration, param: str, types: Mapping[str, DType]) -> float | int:
-    if op.triton and param in op.tuned:
-        return parameter_values(op.triton.choices[param])[0]
+    if op.triton_kernel and param in op.tuned:
+        return parameter_values(op.triton_kernel.choices[param])[0]
     return 1.5 if resolve_dtype(op.params[param], types).is_float else 3

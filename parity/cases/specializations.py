@@ -43,20 +43,20 @@ def specializations(op: Declaration, dtypes: tuple[str, ...]) -> tuple[Specializ
     Raises:
         UsageError: there are too many of them, or a type does not exist in Triton.
     """
-    assert op.triton
+    assert op.triton_kernel
     row, types = op.kernel_name(dtypes), op.bind(dtypes)
     found: dict[str, Specialization] = {}
     arguments = [(name in pointers(op), kind) for name, kind in _argument_types(op, types)]
     with op.origin.naming("kernel"):
         for values in _values(op, types):
             name = symbol(row, values)
-            everything = {**op.triton.constants, **values}
-            if op.triton.is_tuned:
+            everything = {**op.triton_kernel.constants, **values}
+            if op.triton_kernel.is_tuned:
                 del everything[CONFIG]
             found[name] = Specialization(
                 name,
-                op.triton.file,
-                op.triton.name,
+                op.triton_kernel.file,
+                op.triton_kernel.name,
                 tuple(f"*{kind}" if pointer else kind for pointer, kind in arguments),
                 tuple(i for i, (pointer, _) in enumerate(arguments) if pointer),
                 {each: value for each, value in everything.items() if each not in OPTIONS},
@@ -75,11 +75,11 @@ def pointers(op: Declaration) -> set[str]:
 
 def missing_specialization(op: Declaration, view: CaseView) -> str:
     """Return why a case does not have a compiled kernel, or an empty string."""
-    if not op.triton or not (op.triton.choices or op.triton.expressions):
+    if not op.triton_kernel or not (op.triton_kernel.choices or op.triton_kernel.expressions):
         return ""
     dtypes = tuple(str(view.types[name]) for name in op.variables)
     try:
-        values = op.triton.case_values(view.params, view.scope)
+        values = op.triton_kernel.case_values(view.params, view.scope)
     except UsageError as error:
         return str(error)
     if symbol(op.kernel_name(dtypes), values) in {each.symbol for each in specializations(op, dtypes)}:
@@ -110,21 +110,21 @@ def _argument_types(op: Declaration, types: Mapping[str, DType]) -> Iterator[tup
 
 def _values(op: Declaration, types: Mapping[str, DType]) -> Iterator[dict[str, Constant]]:
     """Yield the values that depend on the case, for every case that may be drawn, and for named cases."""
-    assert op.triton
-    chosen = {name: parameter_values(values) for name, values in op.triton.choices.items()}
-    if not chosen and not op.triton.expressions:
+    assert op.triton_kernel
+    chosen = {name: parameter_values(values) for name, values in op.triton_kernel.choices.items()}
+    if not chosen and not op.triton_kernel.expressions:
         yield {}
         return
     for scope in itertools.chain(_scopes(op), _named_scopes(op, types)):
         params = {name: scope.names[name] for name in chosen}
-        yield op.triton.case_values(params, scope)
+        yield op.triton_kernel.case_values(params, scope)
 
 
 def _free_names(op: Declaration) -> tuple[str, ...]:
     """The names on which the values of the keywords depend."""
-    assert op.triton
-    found: dict[str, None] = dict.fromkeys(op.triton.choices)
-    waiting = [name for each in op.triton.expressions.values() for name in sorted(each.names)]
+    assert op.triton_kernel
+    found: dict[str, None] = dict.fromkeys(op.triton_kernel.choices)
+    waiting = [name for each in op.triton_kernel.expressions.values() for name in sorted(each.names)]
     while waiting:
         name = waiting.pop(0)
         if name in op.parsed_shapes.defined:

@@ -148,7 +148,7 @@ def _modules(project: Project, suite: Suite | None, wanted: Sequence[str]) -> di
 
 def _triton_kernels(suite: Suite) -> dict[str, tuple[str, ...]]:
     """The specializations of Triton functions, by module. Other kernels are built as their sources have them."""
-    modules = {op.module for op in suite.ops.values() if op.triton}
+    modules = {op.module for op in suite.ops.values() if op.triton_kernel}
     return {module: names for module, names in kernels_to_instantiate(suite).items() if module in modules}
 
 

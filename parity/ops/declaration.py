@@ -90,7 +90,8 @@ class Declaration:
     """How the kernel's name spells a dtype, where it differs from the dtype's name."""
     source: str = ""
     """File of the kernel below the kernels folder. Default: ``module.cu``."""
-    triton: TritonKernel | None = None
+    # Not "triton": the digest of the code that draws cases would follow the function of that name in ``parity.op``.
+    triton_kernel: TritonKernel | None = None
     """The Triton function. Set by the constructor if ``kernel`` is one."""
     library: bool = False
     """True if the op has no kernel and judges what libraries compute. ``kernel`` is then only the name of its rows."""
@@ -251,12 +252,12 @@ class Declaration:
     @property
     def file(self) -> str:
         """The source file of the kernel, below the kernels folder."""
-        return self.source or (self.triton.file if self.triton else f"{self.module}.cu")
+        return self.source or (self.triton_kernel.file if self.triton_kernel else f"{self.module}.cu")
 
     @property
     def tuned(self) -> tuple[str, ...]:
         """The parameters that choose a specialization of a Triton kernel. References get them by keyword only."""
-        return tuple(self.triton.choices) if self.triton else ()
+        return tuple(self.triton_kernel.choices) if self.triton_kernel else ()
 
     @functools.cached_property
     def origin(self) -> OpOrigin:
@@ -278,10 +279,10 @@ class Declaration:
     def parsed_shapes(self) -> Shapes:
         """The parsed ``shapes``; empty if the op declares none."""
         found = parse_shapes(self.shapes) if self.shapes else Shapes("", {}, {})
-        if not self.triton:
+        if not self.triton_kernel:
             return found
         known = {*found.free, *found.defined, *self.params}
-        numbers = {name: each for name, each in self.triton.numbers.items() if name not in known}
+        numbers = {name: each for name, each in self.triton_kernel.numbers.items() if name not in known}
         return replace(found, defined={**found.defined, **numbers})
 
     @functools.cached_property
@@ -349,7 +350,7 @@ class Declaration:
 
     def accepted_strides(self, name: str) -> Strides:
         """The layouts that the kernel accepts for a tensor."""
-        usual = "aligned" if name in self.symbols.values() or self.triton else "dense"
+        usual = "aligned" if name in self.symbols.values() or self.triton_kernel else "dense"
         if "info" in self.argument_names or self.library or self.layouts:
             usual = "distinct" if name in self.compared else "any"
         kind = self.strides.get(name, usual) if isinstance(self.strides, Mapping) else self.strides or usual
@@ -439,7 +440,7 @@ def _with_triton(op: Declaration, kernel: TritonKernel) -> dict[str, Any]:
 
     return {
         "kernel": f"{kernel.name}{''.join(f'_{{{name}}}' for name in variables)}",
-        "triton": kernel,
+        "triton_kernel": kernel,
         "args": " ".join(map(with_type, words(op.args))),
         "params": {**op.params, **dict.fromkeys(chosen, "i32")},
         "choices": [{**each, **chosen} for each in (alternatives(op.choices) or [{}])] if chosen else op.choices,

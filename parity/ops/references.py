@@ -59,9 +59,9 @@ def call_reference(
 
 def _constants_of(op: Declaration, view: CaseView) -> dict[str, Constant]:
     """The values of a Triton kernel's keywords, by name."""
-    if not op.triton:
+    if not op.triton_kernel:
         return {}
-    return {**op.triton.constants, **op.triton.case_values(view.params, view.scope)}
+    return {**op.triton_kernel.constants, **op.triton_kernel.case_values(view.params, view.scope)}
 
 
 def _checked(op: Declaration, case: Case, name: str, expected: Expected) -> Expected:

@@ -151,17 +151,22 @@ def _check_dtypes(op: Declaration) -> None:
 
 def _check_triton(op: Declaration) -> None:
     """Check the fields of an op whose kernel is a Triton function."""
-    if not op.triton:
+    if not op.triton_kernel:
         return
-    if op.triton.file != op.file:
-        raise _error(op, f"source is {op.source!r}, but the kernel is in {op.triton.file}; leave source out")
+    if op.triton_kernel.file != op.file:
+        raise _error(op, f"source is {op.source!r}, but the kernel is in {op.triton_kernel.file}; leave source out")
     if not (op.grid or op.launch):
         raise _error(op, 'a Triton kernel needs a grid, such as grid="ceil(n/BLOCK)"')
     if op.then:
         raise _error(op, "then: kernels that follow a Triton kernel are not supported")
     shapes = parse_shapes(op.shapes) if op.shapes else None
-    names = {*(shapes.free if shapes else ()), *(shapes.defined if shapes else ()), *op.triton.numbers, *op.params}
-    for name, each in op.triton.expressions.items():
+    names = {
+        *(shapes.free if shapes else ()),
+        *(shapes.defined if shapes else ()),
+        *op.triton_kernel.numbers,
+        *op.params,
+    }
+    for name, each in op.triton_kernel.expressions.items():
         with _naming(op, f"kernel: {name}"):
             _check_expression(each, names - {name}, ())
 
@@ -252,7 +257,7 @@ def _check_reference(op: Declaration) -> None:
     except (TypeError, ValueError):  # a C function without a signature
         return
     positional = (*op.filled, *(name for name in op.params if name not in op.tuned))
-    offered = ("to", "shape", "grid", *(op.triton.given if op.triton else ()))
+    offered = ("to", "shape", "grid", *(op.triton_kernel.given if op.triton_kernel else ()))
     named = [name for name in offered if name in signature.parameters]
     try:
         signature.bind(*positional, **dict.fromkeys(named))

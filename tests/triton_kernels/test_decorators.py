@@ -95,7 +95,7 @@ def test_places_select_configurations_and_keywords_replace_values(tmp_path):
 
 def test_one_configuration_needs_no_parameter(tmp_path):
     op = declared(project(tmp_path, "autotune=1, heuristics=True"))
-    assert not op.params and op.triton.given["BLOCK"] == 128
+    assert not op.params and op.triton_kernel.given["BLOCK"] == 128
 
 
 def test_configurations_run_on_both_vendors(tmp_path, monkeypatch):
