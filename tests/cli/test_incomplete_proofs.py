@@ -52,6 +52,15 @@ def test_run_names_kernels_without_op_and_strict_run_fails(parity, mine, incompl
     assert strict.code == 1 and "leaky_relu.cu, whole.cu" in strict.err
 
 
+def test_run_names_few_of_many_files_without_op(parity, mine):
+    for number in range(9):
+        text = f"__global__ void kernel{number}(float* x) {{ *x = 1.0f; }}\n"
+        (mine / "kernels" / f"more{number}.cu").write_text(text)
+    result = parity("run", *TARGET, "--examples", "1")
+    assert "more5.cu: kernel5; and 3 more files" in " ".join(result.out.split()), result.out
+    assert "9 without an op" in result.out and "more6" not in result.out
+
+
 def test_run_of_selection_names_only_kernels_of_its_modules(parity, mine, incomplete):
     declared = "op = Op('whole.alone', kernel='alone', types=('f32',), args='x out', inputs={'x': 'T'})"
     (mine / "cases" / "whole.py").write_text(f"from parity.op import Op\n{declared}\n")

@@ -42,6 +42,8 @@ PIPED = 100
 
 _NAMED = 12
 """Missing kernels to list by name."""
+_FILES = 6
+"""Files with kernels without an op to list by name."""
 _MOST_LINES = 80
 """Lines about failures to print. Reports have all failures."""
 
@@ -123,7 +125,9 @@ def print_results(
             text = "reads of memory that nothing has written, whose values reach no output"
             console.print(f"note  {text}: {first_names(unused, _NAMED)}")
         if undeclared := [f"{file}: {first_names(names, _NAMED)}" for file, names in matrix.undeclared.items()]:
-            console.print(f"kernels without an op (parity init declares them): {'; '.join(undeclared)}", style="yellow")
+            more = f"; and {len(undeclared) - _FILES} more files" if len(undeclared) > _FILES else ""
+            text = f"{'; '.join(undeclared[:_FILES])}{more}"
+            console.print(f"kernels without an op (parity init declares them): {text}", style="yellow")
     if missing := _missing(matrix, suite.kernels):
         console.print(missing, style=FAILURE_STYLE)
     if built and not arguments.quiet:
