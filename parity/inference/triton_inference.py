@@ -23,7 +23,7 @@ from parity.inference.triton_source import TritonFunction, choices, dtypes, like
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import NUMBERS
 from parity.triton_kernels.compilation import Candidates, LaunchedKernel, Trial, compile_module, first_compiling
-from parity.triton_kernels.kernel import Constant, Specialization, TritonKernel, triton_type
+from parity.triton_kernels.kernel import Constant, Specialization, TritonKernel, as_declared, triton_type
 
 PROBED, OTHER = TRITON_TARGETS
 """The target whose code is probed, and another one that has to compile."""
@@ -168,7 +168,7 @@ def _declared_skeleton(
         code = compiled()
     except (CompileError, ParityError) as error:
         return Skeleton("", kernel.name, omitted=f"it does not compile for {PROBED}: {_reason(error)}")
-    given: dict[str, Constant | str] = {key: _declared(value) for key, value in one.constants.items()}
+    given: dict[str, Constant | str] = {key: as_declared(value) for key, value in one.constants.items()}
     declared = TritonKernel(one.file, kernel.name, {**one.options, **given})
     signature = replace(_signature(kernel, one, code, prober, declared, launch, data), configurations=tuned)
     return signature_skeleton(f"{module}.{kernel.name.strip('_')}", signature, single=single)
@@ -178,11 +178,6 @@ def _reason(error: Exception) -> str:
     """The error of a compiler in one line."""
     text = error.log if isinstance(error, CompileError) else str(error)
     return text.strip().partition("\n")[0]
-
-
-def _declared(value: Constant) -> Constant:
-    """Return a constant as a declaration states it: a text in quotes."""
-    return repr(value) if isinstance(value, str) and not value.startswith("tl.") else value
 
 
 def _signature(

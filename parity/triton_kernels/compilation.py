@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -32,8 +32,10 @@ from parity.platform.serialization import json_text, read_json
 from parity.triton_kernels.kernel import Constant, Specialization
 from parity.triton_kernels.merging import Compiled, joint_listing, joint_ptx
 
+T = TypeVar("T")
+
 _CHILD = Path(__file__).with_name("child.py")
-_REQUEST = "request.json"
+_REQUEST, _PREFIX = "request.json", "parity-triton-"
 _DIRECTIVE = re.compile(r"^\t\.amdgcn_target [^\n]*", re.MULTILINE)
 _TARGET = re.compile(r"^\.target (\w+)", re.MULTILINE)
 _CALLED = "/triton"
@@ -235,17 +237,14 @@ def first_compiling(
         MissingTool: Triton is not installed.
     """
     triton_version()
-    with tempfile.TemporaryDirectory(prefix="parity-triton-") as folder:
-        file = Path(folder, _REQUEST)
-        request = {
-            "root": str(root),
-            "roots": [*map(str, roots)],
-            "targets": [_asked(each) for each in targets],
-            "functions": [{**vars(each), "callers": [*map(str, each.callers)]} for each in functions],
-        }
-        file.write_bytes(json_text(request))
-        _run_child("triton", targets[0], file, Path(folder))
-        return read_json(Path(folder, "result.json").read_bytes(), _Trials, "the output of Triton").functions
+    request = {
+        "root": str(root),
+        "roots": [*map(str, roots)],
+        "targets": [_asked(each) for each in targets],
+        "functions": [{**vars(each), "callers": [*map(str, each.callers)]} for each in functions],
+    }
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
+        return _reply("triton", targets[0], request, Path(folder), _Trials).functions
 
 
 def read_decorators(root: Path, file: str, function: str, constants: Mapping[str, Constant]) -> Decorators:
@@ -257,12 +256,10 @@ def read_decorators(root: Path, file: str, function: str, constants: Mapping[str
     """
     triton_version()
     where = target(TRITON_TARGETS[1])
-    with tempfile.TemporaryDirectory(prefix="parity-triton-") as folder:
-        request = Path(folder, _REQUEST)
-        decorated = {"file": file, "function": function, "given": constants}
-        request.write_bytes(json_text({**_asked(where), "root": str(root), "decorated": decorated}))
-        _run_child(Path(file).stem, where, request, Path(folder))
-        return read_json(Path(folder, "result.json").read_bytes(), Decorators, "the output of Triton")
+    decorated = {"file": file, "function": function, "given": constants}
+    request = {**_asked(where), "root": str(root), "decorated": decorated}
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
+        return _reply(Path(file).stem, where, request, Path(folder), Decorators)
 
 
 def _asked(target: Target) -> dict[str, Any]:
@@ -281,10 +278,7 @@ def _compiled_apart(
 ) -> _Result:
     """Run Triton in a child process."""
     request = {**_asked(target), "root": str(root), "kernels": kernels}
-    file = scratch / _REQUEST
-    file.write_bytes(json_text(request))
-    _run_child(module, target, file, scratch)
-    result = read_json((scratch / "result.json").read_bytes(), _Result, "the output of Triton")
+    result = _reply(module, target, request, scratch, _Result)
     problems = {
         f"{problem} [{kernel.symbol}]": None
         for kernel, each in zip(kernels, result.kernels, strict=True)
@@ -300,6 +294,14 @@ def _assemble(module: str, target: Target, listing: Path, hsaco: Path, scratch: 
     text = _DIRECTIVE.sub(lambda _: _DIRECTIVE.findall(own)[0], listing.read_text(), count=1)
     (scratch / "joint.s").write_text(text)
     _run_child(module, target, scratch / _REQUEST, scratch / "joint.s", hsaco)
+
+
+def _reply(module: str, target: Target, request: Mapping[str, Any], folder: Path, kind: type[T]) -> T:
+    """Give a request to ``child.py``, which works in ``folder``, and return its result."""
+    file = folder / _REQUEST
+    file.write_bytes(json_text(request))
+    _run_child(module, target, file, folder)
+    return read_json((folder / "result.json").read_bytes(), kind, "the output of Triton")
 
 
 def _run_child(module: str, target: Target, *arguments: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from parity.errors import UsageError
 from parity.triton_kernels.compilation import Decorators, read_decorators
-from parity.triton_kernels.kernel import CONFIG, OPTIONS, Constant, TritonKernel, triton_kernel
+from parity.triton_kernels.kernel import CONFIG, OPTIONS, Constant, TritonKernel, as_declared, triton_kernel
 
 _DEFAULTS: dict[str, Constant] = {"num_ctas": 1, "waves_per_eu": 0, "matrix_instr_nonkdim": 0, "kpack": 1}
 """Triton's values of options that a configuration does not state."""
@@ -89,7 +89,7 @@ def with_decorators(
     rules = {name: text for name, text in found.rules.items() if name not in given}
     values = {name: _constant(text) for name, text in rules.items()}
     computed = tuple(name for name, value in values.items() if value is ...)
-    stated = {name: rules[name] if value is ... else _declared(value) for name, value in values.items()}
+    stated = {name: rules[name] if value is ... else as_declared(value) for name, value in values.items()}
     return replace(kernel, given={**given, **stated}, parameters=tuple(found.parameters), computed=computed)
 
 
@@ -112,7 +112,7 @@ def _configured(kernel: TritonKernel, found: Decorators, autotune: bool | int | 
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         chosen = [column[place] for place in places]
         if len({repr(value) for value in chosen}) == 1:
-            stated[name] = _declared(chosen[0])
+            stated[name] = as_declared(chosen[0])
         elif all(isinstance(value, bool) for value in chosen):
             stated[name] = f"{CONFIG} in ({', '.join(str(place) for place in places if column[place])},)"
         elif all(type(value) is int for value in chosen):
@@ -129,8 +129,3 @@ def _constant(text: str) -> Any:
         return ast.literal_eval(text)
     except ValueError:
         return ...
-
-
-def _declared(value: Constant) -> Constant:
-    """Return a constant as a declaration states it: a text in quotes."""
-    return repr(value) if isinstance(value, str) and not value.startswith("tl.") else value

@@ -160,6 +160,11 @@ def literal(text: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def as_declared(value: Constant) -> Constant:
+    """Return a constant as a declaration states it, the inverse of ``literal``: a text in quotes."""
+    return repr(value) if isinstance(value, str) and not value.startswith("tl.") else value
+
+
 def choice(values: tuple[Constant, ...], number: int) -> Constant:
     """Return the value that a parameter of a case chooses: the number itself, or the value at this place.
 
