@@ -113,8 +113,8 @@ class ProbeLaunches:
     one with a data race in shared memory, and ``raced`` are the configurations with one in global memory. ``cost`` is
     the number of instructions of the last launch, and ``too_long`` are the configurations that need more. ``before`` is
     True as long as every launch ends with an access before the begin of a buffer that is not far away, as from a null
-    pointer. ``constants`` are the contents of ``__constant__`` variables. A race counts with
-    one of ``blocks``, None for any.
+    pointer. ``constants`` are the contents of ``__constant__`` variables. A race counts with one of ``blocks``, None
+    for any.
     """
 
     def __init__(

@@ -54,13 +54,13 @@ def launch_seed(launch: Launch) -> int:
 class EmulatedLaunch:
     """A launch with every choice that the emulator leaves open.
 
-    ``seed`` and ``draw`` have the meaning described in ``LaunchOptions``. By default they depend on the launch alone,
-    so that every run repeats them. ``inverted`` selects one register, by step of the launch sequence and by number in
-    ``Device.undefined_reads``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables
-    of the code object hold what the previous launch left in them. ``clock_rate`` is the number of ticks per
-    instruction. ``shuffled_lanes`` has the meaning described there. With ``memory_fill``, kernels may read memory
-    that nothing has written. Each byte of LDS and scratch memory has this value, and each byte of buffers the
-    complement, so that a copy differs from what nothing has written.
+    ``seed``, ``draw`` and ``shuffled_lanes`` have the meaning described in ``LaunchOptions``. By default, seed and
+    draw depend on the launch alone, so that every run repeats them. ``inverted`` selects one register, by step of the
+    launch sequence and by number in ``Device.undefined_reads``, that holds the complement of ``register_fill``. With
+    ``keep_variables`` the variables of the code object hold what the previous launch left in them. ``clock_rate`` is
+    the number of ticks per instruction. With ``memory_fill``, kernels may read memory that nothing has written. Each
+    byte of LDS and scratch memory has this value, and each byte of buffers the complement, so that a copy differs
+    from what nothing has written.
     """
 
     code: CodeObject
