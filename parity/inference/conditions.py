@@ -13,6 +13,8 @@ from parity.inference.spec import GRID_EXTENTS, STRIDE, Numbers, Triple
 
 MAX_THREADS = 1024
 """Threads of a block at most."""
+MAX_SHARED = 48 << 10
+"""Bytes of dynamic shared memory of a launch at most."""
 _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
 
 

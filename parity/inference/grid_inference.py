@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from parity.dsl.expression import expression
-from parity.inference.conditions import MAX_THREADS, Condition
+from parity.inference.conditions import MAX_SHARED, MAX_THREADS, Condition
 from parity.inference.experiment import Experiment
 from parity.inference.launch_hints import LaunchHint, substituted
 from parity.inference.shape_inference import Geometry, infer_shapes
@@ -18,8 +18,6 @@ _FEW_BLOCKS, _EXPENSIVE = 16, 300_000
 """Blocks along an axis, and instructions of a launch, from which on no more blocks are tried."""
 _MOST_BLOCKS = 512
 """More blocks along an axis than the smallest numbers need."""
-_MOST_SHARED = 48 << 10
-"""Bytes of dynamic shared memory of a launch."""
 
 
 def candidate_specs(experiment: Experiment, block: Triple, condition: Condition) -> Iterator[InferredSpec]:
@@ -63,7 +61,7 @@ def hinted_spec(experiment: Experiment, hint: LaunchHint, condition: Condition) 
     grid = [substituted(text, experiment.made) for text in hint.grid]
     experiment = replace(experiment, threads=condition.block or hint.threads)
     given = substituted(hint.shared, experiment.made) if hint.shared else ""
-    limits: tuple[str, ...] = (f"{given or 0} <= {_MOST_SHARED}", f"{experiment.threads or 1} <= {MAX_THREADS}")
+    limits: tuple[str, ...] = (f"{given or 0} <= {MAX_SHARED}", f"{experiment.threads or 1} <= {MAX_THREADS}")
     limits = tuple(text for text in limits if expression(text).names)
     choices = [each for each in experiment.choices(condition, hint.block, grid) if holds(limits, each)]
     if len(choices) < 2:
@@ -119,7 +117,7 @@ def _infer_shared(experiment: Experiment, choices: Sequence[Numbers], block: Tri
     units = ("threads", *(f"(threads+{name})" for name in experiment.numbers)) if not experiment.threads else ()
     for text in (f"{factor}*{unit}" for unit in (*units, *experiment.numbers) for factor in (4, 8, 16)):
         sizes = [evaluate(text, each, block) for each in choices]
-        if max(sizes) <= _MOST_SHARED and all(
+        if max(sizes) <= MAX_SHARED and all(
             experiment.observe(each, (1, 1, 1), block, size) for each, size in zip(choices, sizes, strict=True)
         ):
             return text

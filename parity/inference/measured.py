@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from parity.errors import UsageError
-from parity.inference.conditions import MAX_THREADS
+from parity.inference.conditions import MAX_SHARED, MAX_THREADS
 from parity.inference.experiment import Experiment
 from parity.inference.host_launches import HostLaunch
 from parity.inference.index_roles import find_roles
@@ -39,8 +39,8 @@ _SEEDS = (1, 2)
 _WILD = 100_003
 _BOUND, _MOST_SEARCHES = 16, 4
 """The bound of integer tensors that the kernel does not get as a number, and launches to search such tensors for."""
-_SHARED, _MOST_SHARED = (0, 16 << 10), 48 << 10
-"""Bytes of dynamic shared memory of a kernel without, and with such memory, and at most."""
+_SHARED = (0, 16 << 10)
+"""Bytes of dynamic shared memory of a kernel without, and with such memory."""
 _MOST_HINTED, _MANY, _FEW = 256, 4, 2
 """The largest number of blocks that formulas of the host's code may lead to, the number of numbers from which on small
 ones are tried first, and the value of a number that is the number of blocks."""
@@ -102,7 +102,7 @@ def _hinted(experiment: Experiment, hints: Sequence[LaunchHint], given: Mapping[
             grid = grid_for(hint.grid, scope)
         except UsageError:  # the host divides by zero
             continue
-        fits = math.prod(block) <= MAX_THREADS and math.prod(grid) <= _MOST_HINTED and shared <= _MOST_SHARED
+        fits = math.prod(block) <= MAX_THREADS and math.prod(grid) <= _MOST_HINTED and shared <= MAX_SHARED
         if fits and min(*numbers.values(), *block, *grid, shared + 1) > 0:
             experiment.launches.trust(block)
             yield LaunchConfig(numbers, grid, block, shared)

@@ -36,7 +36,7 @@ from parity.inference.launch_hints import launch_hints
 from parity.inference.measured import has_given_block, measured_spec
 from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, InputFill, ProbeLaunches, ProbeLimit
 from parity.inference.ptx_dataflow import Flow
-from parity.inference.signature import ELEMENTS
+from parity.inference.signature import element_dtype
 from parity.inference.spec import (
     ALWAYS_FAULTS,
     CONSTANT,
@@ -298,8 +298,6 @@ def _constants(flow: Flow) -> Iterator[tuple[str, Array]]:
     With zeros in the place of these numbers, a kernel may divide by 0 or write 0 everywhere.
     """
     for symbol, table in flow.tables.items():
-        name = source_name(symbol)
-        kinds = {ELEMENTS.get(each, "") for each in table.types}
-        if len(kinds) == 1 and (dtype := NUMBERS.get(kinds.pop())):
+        if dtype := NUMBERS.get(element_dtype(table.types)):
             value = 1 if dtype.is_float else CONSTANT
-            yield name, dtype.convert(np.full(table.size // dtype.itemsize, value))
+            yield source_name(symbol), dtype.convert(np.full(table.size // dtype.itemsize, value))

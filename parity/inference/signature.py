@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from parity.inference.host_launches import HostLaunch
@@ -44,7 +44,7 @@ _TEMPLATE = re.compile(r"(.+)<([^<>,]+)>")
 _VECTOR = re.compile(r"(\w+)([234])")
 _INTEGERS: Mapping[str, str] = {"u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "u64": "u64", "s64": "i64"}
 """The dtype of a number by its PTX type, which rarely has a sign."""
-ELEMENTS: Mapping[str, str] = {
+_ELEMENTS: Mapping[str, str] = {
     "f32": "f32", "f64": "f64", "u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "s16": "i16", "u64": "i64",
     "s64": "i64", "f16": "f16", "f16x2": "f16", "bf16": "bf16", "bf16x2": "bf16",
 }  # fmt: skip
@@ -196,6 +196,12 @@ def _loaded_fields(name: str, place: int, size: int, flow: Flow, begin: int = 0)
     return tuple(fields) or (Field(f"{name}_0", "unsigned char", 0, 1),)
 
 
+def element_dtype(types: Iterable[str]) -> str:
+    """Return the dtype of elements by the PTX types of their accesses; empty if these are several, or unknown."""
+    found = {_ELEMENTS.get(each, "") for each in types}
+    return found.pop() if len(found) == 1 else ""
+
+
 def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> Parameter:
     """Return a parameter of a kernel with ``count`` parameters, with what PTX shows of it."""
     if flow is None or len(flow.types) != count or parameter.key in flow.escaped:
@@ -207,8 +213,7 @@ def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> P
             is_pointer=False,
             dtype=parameter.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
         )
-    found = {ELEMENTS.get(each, "") for each in use.types} if use else set()
-    dtype = parameter.dtype or (found.pop() if len(found) == 1 else "")
+    dtype = parameter.dtype or (element_dtype(use.types) if use else "")
     lanes = use.width // NUMBERS[dtype].itemsize if use and dtype in NUMBERS else 1
     is_member = parameter.lanes > 1 and not parameter.dtype and dtype in ("u8", "i8")  # perhaps a bool of a structure
     return replace(

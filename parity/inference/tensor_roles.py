@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from parity.inference.keywords import safe_name
 from parity.inference.ptx_dataflow import BEHIND
-from parity.inference.signature import ELEMENTS, Parameter, Signature
+from parity.inference.signature import Parameter, Signature, element_dtype
 from parity.inference.spec import InferredSpec
 from parity.model.code_object import source_name, unqualified
 from parity.model.dtypes import NUMBERS
@@ -71,8 +71,7 @@ def constant_tables(one: Signature) -> tuple[dict[str, ConstantTable], list[str]
     found, unknown = dict[str, ConstantTable](), list[str]()
     for symbol, table in (one.flow.tables if one.flow else {}).items():
         source = source_name(symbol)
-        kinds = {ELEMENTS.get(each, "") for each in table.types}
-        dtype = kinds.pop() if len(kinds) == 1 else ""
+        dtype = element_dtype(table.types)
         if dtype in NUMBERS:
             name = safe_name(unqualified(source))
             name += "_" * (name in (each.name for each in one.args))
