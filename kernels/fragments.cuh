@@ -141,7 +141,7 @@ struct Matrix {
     template <>                                                                                        \
     struct Core<type>
 
-#if defined(__gfx90a__) || defined(__gfx942__)
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
 using Halves = Packed<_Float16, 4>;
 using Shorts = Packed<short, 4>;
 INSTRUCTION(MfmaF16, f16, Halves, 16, 4 * group + e, __builtin_amdgcn_mfma_f32_16x16x16f16(a, b, c, 0, 0, 0))
@@ -150,6 +150,13 @@ INSTRUCTION(MfmaBf16, bf16, Shorts, 16, 4 * group + e, __builtin_amdgcn_mfma_f32
     : Matrix<bf16, f32, MfmaBf16> {};
 INSTRUCTION(MfmaF64, f64, double, 4, 4 * e + group, __builtin_amdgcn_mfma_f64_16x16x4f64(a, b, c, 0, 0, 0))
     : Matrix<f64, f64, MfmaF64> {};
+#if defined(__gfx90a__)
+INSTRUCTION(MfmaI8, i8, int, 16, 4 * group + e, __builtin_amdgcn_mfma_i32_16x16x16i8(a, b, c, 0, 0, 0))
+    : Matrix<i8, i32, MfmaI8> {};
+#else
+INSTRUCTION(MfmaI8, i8, long, 32, 4 * group + e, __builtin_amdgcn_mfma_i32_16x16x32_i8(a, b, c, 0, 0, 0))
+    : Matrix<i8, i32, MfmaI8> {};
+#endif
 #if defined(__gfx942__)
 /** The f8 of gfx942, e4m3 FNUZ: the same bits mean half of the OCP value, and the only NaN replaces -0. */
 struct f8_fnuz {
@@ -168,11 +175,9 @@ INSTRUCTION(MfmaF8, f8_e4m3, long, 32, 4 * group + e, __builtin_amdgcn_mfma_f32_
         whole.store(to, ld);
     }
 };
-INSTRUCTION(MfmaI8, i8, long, 32, 4 * group + e, __builtin_amdgcn_mfma_i32_16x16x32_i8(a, b, c, 0, 0, 0))
-    : Matrix<i8, i32, MfmaI8> {};
-#else
-INSTRUCTION(MfmaI8, i8, int, 16, 4 * group + e, __builtin_amdgcn_mfma_i32_16x16x16i8(a, b, c, 0, 0, 0))
-    : Matrix<i8, i32, MfmaI8> {};
+#elif defined(__gfx950__)
+INSTRUCTION(MfmaF8, f8_e4m3, long, 32, 4 * group + e, __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0))
+    : Matrix<f8_e4m3, f32, MfmaF8> {};
 #endif
 #elif defined(__GFX11__)
 using Halves = Packed<_Float16, 16>;
@@ -214,7 +219,7 @@ struct Core<f64> : Lanes<f64, f64> {};
 
 #endif
 
-#if !defined(__GFX12__) && !defined(__gfx942__)
+#if !defined(__GFX12__) && !defined(__gfx942__) && !defined(__gfx950__)
 // f16 can represent every f8. For sm_90, CUDA also implements the f8 mma of a warp with products of f16.
 template <>
 struct Core<f8_e4m3> : Core<f16> {};
