@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import PurePath
 
 from parity.build.result import Built
-from parity.compilers.targets import gpu_of, target
+from parity.compilers.targets import TRITON_TARGETS, gpu_of, target
 from parity.compilers.toolchain import versions_of
 from parity.engine.case_records import CaseRecord, Column, Task
 from parity.engine.plan import runner_columns
@@ -133,18 +133,20 @@ class Columns:
         return list({id(recording): recording for recording in self.recordings.values()}.values())
 
 
-def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = available) -> Columns:
+def select_columns(
+    specs: Sequence[str], targets: Sequence[str], find: Find = available, entries: Iterable[Entry] = ()
+) -> Columns:
     """Return the columns for runners and targets. ``find`` returns a runner that works.
 
-    Without targets, every runner uses its default targets. A runner that supports none of the targets keeps its default
-    targets, so that targets of the emulator can be combined with a recording. A target that no runner supports is only
-    compiled. A runner that does not work becomes a problem, if another runner works.
+    Without targets, every runner uses its usual targets for the ``entries``. A runner that supports none of the targets
+    keeps its usual targets, so that targets of the emulator can be combined with a recording. A target that no runner
+    supports is only compiled. A runner that does not work becomes a problem, if another runner works.
 
     Raises:
         UsageError: A runner or target is unknown, or two runners give the same column.
         NotAvailable: No runner works here, or no runner supports any of the targets.
     """
-    runners, problems = {}, []
+    runners, problems, entries = {}, [], tuple(entries)
     for spec in dict.fromkeys(specs):
         try:
             runners[spec] = find(spec)
@@ -166,7 +168,7 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
     found: list[Column] = []
     recordings = {}
     for spec, each in runners.items():
-        own = [name for name in asked if gpu_of(name) in each.targets()] or default_targets(each)
+        own = [name for name in asked if gpu_of(name) in each.targets()] or _usual_targets(each, entries)
         if isinstance(each, Runner) and replayed_recording(each) is None:  # a library has its own code
             own = versions_of(own)
         for column in runner_columns(each, own, spec):
@@ -201,8 +203,18 @@ def both_sides(find: Find = available) -> tuple[str, ...]:
     return (DEFAULT_RUNNER,)
 
 
-def runner_targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
-    """Return the wanted targets, or the default targets of the runner if none is wanted.
+def _usual_targets(runner: Runner | OpRunner, entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the targets of a runner if the user names none.
+
+    The emulator does not know all instructions that Triton uses for the default CUDA target.
+    """
+    if runner.name == CUDA_SIDE and any(entry.op.triton_kernel for entry in entries):
+        return TRITON_TARGETS[:1]
+    return default_targets(runner)
+
+
+def runner_targets(runner: Runner, wanted: Sequence[str], entries: Iterable[Entry]) -> list[str]:
+    """Return the wanted targets, or the usual targets of the runner for the entries if none is wanted.
 
     Raises:
         NotAvailable: The runner does not support a target.
@@ -210,7 +222,7 @@ def runner_targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
     for name in wanted:
         if gpu_of(name) not in runner.targets():
             raise NotAvailable(f"the runner {runner.name!r} cannot run {name}, only {' '.join(runner.targets())}")
-    return list(versions_of(dict.fromkeys(wanted) or default_targets(runner)))
+    return list(versions_of(dict.fromkeys(wanted) or _usual_targets(runner, entries)))
 
 
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:

@@ -105,8 +105,9 @@ class Run:
         suite = suite or find_suite()
         selection = suite.select(selectors, dtypes)
         find = cluster.available if cluster else available
-        chosen = runners or default_runners(suite.entries_in(selection), targets, find)
-        return cls(suite, selection, select_columns(chosen, targets, find), settings or Settings(), cluster=cluster)
+        entries = suite.entries_in(selection)
+        columns = select_columns(runners or default_runners(entries, targets, find), targets, find, entries)
+        return cls(suite, selection, columns, settings or Settings(), cluster=cluster)
 
     @classmethod
     def on_one(
@@ -132,7 +133,8 @@ class Run:
         found = (not runner and gpu_runner(purpose, find)) or kernel_runner(runner or DEFAULT_RUNNER, purpose, find)
         if replayed_recording(found) is not None:
             raise UsageError(f"{purpose} executes kernels, but {runner} only replays stored values")
-        chosen = Columns(runner_columns(found, runner_targets(found, targets), runner or found.name), {}, ())
+        wanted = runner_targets(found, targets, suite.entries_in(selection))
+        chosen = Columns(runner_columns(found, wanted, runner or found.name), {}, ())
         return cls(replace(suite, known=None), selection, chosen, settings, cluster=cluster)
 
     def shard(self, shard: Shard | None, costs: Mapping[str, float] | None = None) -> Run:

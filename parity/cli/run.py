@@ -154,8 +154,9 @@ def _run(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earlie
     if suite.capture and cluster:
         raise UsageError("--captured runs on this machine; leave out --cluster")
     captured = [DEFAULT_RUNNER] if suite.capture else []  # CUDA's values are in the capture
-    runners = arguments.runner or captured or default_runners(suite.entries_in(selection), arguments.target, find)
-    chosen = select_columns(runners, arguments.target, find)
+    entries = suite.entries_in(selection)
+    runners = arguments.runner or captured or default_runners(entries, arguments.target, find)
+    chosen = select_columns(runners, arguments.target, find, entries)
     return apply_shard(arguments, Run(suite, selection, chosen, settings, cluster=cluster), earlier.costs)
 
 

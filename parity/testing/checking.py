@@ -99,7 +99,8 @@ class ParityCheck:
             else:
                 targets = [target] if isinstance(target, str) and target else target
                 runners = [runner] if isinstance(runner, str) and runner else runner
-                chosen = select_columns(runners or default_runners(suite.entries_in(selection), targets), targets)
+                entries = suite.entries_in(selection)
+                chosen = select_columns(runners or default_runners(entries, targets), targets, entries=entries)
                 settings = Settings(examples, seed) if chosen.live else Settings()
                 records = _run_kernels(Run(replace(suite, known=None), selection, chosen, settings), here=bool(kernel))
                 again = Reproduction()

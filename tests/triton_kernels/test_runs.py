@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from parity import Run
 from parity.build.modules import build_suite
 from parity.cli import main
 from parity.suite.loading import load_suite
@@ -64,6 +65,12 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, targets: str) -> tuple[in
 
 def test_softmax_agrees_on_both_vendors(tmp_path, monkeypatch):
     assert run(project(tmp_path, SOFTMAX), monkeypatch, "sm_80,gfx942,gfx1201") == (0, set())
+
+
+def test_usual_target_of_cuda_is_one_that_the_emulator_knows(tmp_path):
+    folder = project(tmp_path, SOFTMAX)
+    suite = load_suite(folder / "kernels", folder / "cases")
+    assert Run.of(suite=suite, targets=["gfx1100"]).targets == ["sm_89", "gfx1100"]
 
 
 def test_code_has_kernels_metadata_and_lines_of_the_source(tmp_path):
