@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from parity.emulator.approximate import ApproximateResults
+from parity.emulator.runtime_headers import constants
 
 REGISTER_FILL = 0xBAADF00D
 """The 32 bits of every register before the first write to it."""
+REVERSED: int = constants("wavefronts.h")["REVERSED"]
+"""The seed of the natural order of workgroups, with the last wavefront of each workgroup first."""
+
+RACE_MASKS = (0xFF, 0x5A)
+"""Values of ``LaunchOptions.race_mask``."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,8 @@ class LaunchOptions:
         memory_fill: the value of each byte of LDS and scratch memory that nothing has written, which kernels may then
             read; None: they may not. Workgroups after the first one may find what earlier ones left instead, except
             that LDS is always filled with 0.
+        race_mask: changes each byte that a load returns if another wavefront of its workgroup may have written it to
+            global memory. Such a race is then not a fault. 0: it is one.
     """
 
     seed: int = 0
@@ -43,3 +51,4 @@ class LaunchOptions:
     shuffled_lanes: bool = False
     cooperative: bool = False
     memory_fill: int | None = None
+    race_mask: int = 0

@@ -17,6 +17,7 @@ from parity.emulator.faults import (
     UnknownInstruction,
     UnsupportedFeature,
 )
+from parity.emulator.launch_options import RACE_MASKS, LaunchOptions
 from parity.emulator.memory import Allocation
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
@@ -126,6 +127,8 @@ class ProbeLaunches:
         self._budget, self._constants, self._blocks = budget, constants or {}, blocks
         self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share * (budget // BUDGET)
         self._deadline = deadline
+        # A scalar that each wavefront of a Triton kernel loads, and one of them stores, is a race without effect.
+        self._options = LaunchOptions(race_mask=RACE_MASKS[0] if code.kernels[kernel].converged else 0)
         self.fault, self.race, self.cost, self.before = "", "", 0, True
         self.too_long, self.raced = set[object](), set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
@@ -234,7 +237,7 @@ class ProbeLaunches:
             stats = self._device.launch(
                 self._code, self._kernel, grid=config.grid, block=config.block,
                 shared_bytes=max(config.shared, self._code.kernels[self._kernel].dynamic_lds),
-                args=arguments,
+                args=arguments, options=self._options,
             )  # fmt: skip
         except (UnknownInstruction, UnsupportedFeature) as error:
             raise ProbeLimit(str(error).splitlines()[0]) from error

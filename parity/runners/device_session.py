@@ -12,9 +12,9 @@ import numpy as np
 
 from parity.emulator.approximate import ApproximateResults
 from parity.emulator.device import Device
-from parity.emulator.faults import KernelFault, UnknownInstruction, UnsupportedFeature, source_location
+from parity.emulator.faults import DataRace, KernelFault, UnknownInstruction, UnsupportedFeature, source_location
 from parity.emulator.instruction import Instruction
-from parity.emulator.launch_options import REGISTER_FILL
+from parity.emulator.launch_options import RACE_MASKS, REGISTER_FILL, REVERSED
 from parity.emulator.shadow_runs import shadow_seed
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.code_object import CodeObject, MissingKernel, source_name
@@ -28,6 +28,8 @@ ORDERS = 4
 _NEVER_WRITTEN = "never-written read"
 _FILLS = (POISON ^ 0xFF, 0, 0xFF)
 """Bytes of memory that nothing has written (``EmulatedLaunch.memory_fill``). The first leaves outputs as they are."""
+_RACES = tuple({"seed": seed, "race_mask": mask} for mask in RACE_MASKS for seed in (0, REVERSED))
+"""Launches in which the loads of races return other values. Of two wavefronts, each begins in one of the orders."""
 
 _CLOCK_RATES = (1, 13, 1 << 20, 1, 997, 61, 1 << 12, 5)
 """The clock of each launch in ``reorder``."""
@@ -104,7 +106,10 @@ class DeviceSession:
         instructions = stats.instructions if stats else None
         outcome = Outcome(buffers, fault, instructions, printed, drawn=drawn, reached=reached, places=executor.places)
         if check_defined and fault and fault.kind == _NEVER_WRITTEN and request.memory_fill is None:
-            return self._without_effect(request, fault) or outcome
+            found = self._without_effect(request, [{"memory_fill": fill} for fill in _FILLS])
+            return replace(found, note=f"{UNUSED}: {fault.message}") if found else outcome
+        if check_defined and fault and fault.kind == DataRace.kind and not request.race_mask and _is_converged(request):
+            return self._without_effect(request, _RACES) or outcome
         if check_defined and undefined:
             outcome = replace(outcome, fault=self._undefined_value(request, outcome, undefined) or fault)
         if check_defined and executor.changed_variables and outcome.fault is None:
@@ -114,25 +119,27 @@ class DeviceSession:
     def shadow_outcomes(self, request: EmulatedLaunch, numbers: Sequence[int]) -> tuple[Outcome, ...]:
         """Execute the shadow runs with these numbers."""
         seed, results = launch_seed(request.launch), ApproximateResults.DOCUMENTED
-        drawn = (replace(request, results=results, draw=shadow_seed(seed, number)) for number in numbers)
+        races = RACE_MASKS[0] if _is_converged(request) else 0  # the usual launch finds races
+        request = replace(request, results=results, race_mask=races)
+        drawn = (replace(request, draw=shadow_seed(seed, number)) for number in numbers)
         return tuple(self._shadow._execute(each, check_defined=False) for each in drawn)
 
-    def _without_effect(self, request: EmulatedLaunch, fault: Fault) -> Outcome | None:
-        """Return the outcome with a note if memory that nothing has written changes neither results nor control flow.
+    def _without_effect(self, request: EmulatedLaunch, changes: Iterable[Mapping[str, Any]]) -> Outcome | None:
+        """Return the outcome if these changes of the request change neither results nor control flow.
 
-        The launch runs with several values of that memory. The number of instructions stands for the control flow.
+        The number of instructions stands for the control flow.
         """
         if any(each.sparse for each in request.buffers.values()):
             return None
         runs = list[Outcome]()
-        for fill in _FILLS:
-            changed = replace(request, memory_fill=fill)
+        for each in changes:
+            changed = replace(request, **each)
             run = self._execute(changed, check_defined=not runs)
             if run.fault or (runs and not _is_alike(changed, runs[0], run)):
                 return None
             runs.append(run)
         buffers = {name: _restored(each, runs[0].buffers[name]) for name, each in request.buffers.items()}
-        return replace(runs[0], buffers=buffers, note=f"{UNUSED}: {fault.message}")
+        return replace(runs[0], buffers=buffers)
 
     def _undefined_value(self, request: EmulatedLaunch, outcome: Outcome, instruction: Instruction) -> Fault | None:
         """A fault if the outcome changes with undefined values, of which ``instruction`` used the first."""
@@ -231,6 +238,11 @@ class DeviceSession:
         if crossing:
             place = f" at {crossing.source}" if crossing.source else ""
             yield f"values cross lanes 31 and 32 of a wavefront in {crossing.text}{place}"
+
+
+def _is_converged(request: EmulatedLaunch) -> bool:
+    """Return True for kernels of Triton. All wavefronts load a scalar and compute with it, even if one stores it."""
+    return all(request.code.kernels[each.kernel].converged for each in request.launch.sequence)
 
 
 def _is_alike(request: EmulatedLaunch, usual: Outcome, other: Outcome) -> bool:

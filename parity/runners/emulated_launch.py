@@ -60,7 +60,7 @@ class EmulatedLaunch:
     ``keep_variables`` the variables of the code object hold what the previous launch left in them. ``clock_rate`` is
     the number of ticks per instruction. With ``memory_fill``, kernels may read memory that nothing has written. Each
     byte of LDS and scratch memory has this value, and each byte of buffers the complement, so that a copy differs
-    from what nothing has written.
+    from what nothing has written. ``race_mask`` has the meaning described in ``LaunchOptions``.
     """
 
     code: CodeObject
@@ -75,6 +75,7 @@ class EmulatedLaunch:
     clock_rate: int = 1
     shuffled_lanes: bool = False
     memory_fill: int | None = None
+    race_mask: int = 0
 
     @property
     def buffer_fill(self) -> int | None:
@@ -93,6 +94,7 @@ class EmulatedLaunch:
         return LaunchOptions(
             seed, self.register_fill, inverted, self.results, draw, sampled, self.clock_rate, instructions,
             shuffled_lanes=self.shuffled_lanes, memory_fill=self.memory_fill,
+            race_mask=self.race_mask,
         )  # fmt: skip
 
 

@@ -63,6 +63,17 @@ BUGS = {
         '("f32",), inputs={"x": "T"}, outputs={"out": "T"}, workspace={"room": "T"},'
         ' shapes="x: 256; out: 256; room: 256", args="out room x", grid="1"',
     ),
+    "a scalar that all wavefronts use and one of them increments": Bug(  # without the use, the order has no effect
+        "count, x, out, BLOCK: tl.constexpr",
+        "    i = tl.arange(0, BLOCK)\n    before = tl.load(count)\n    tl.store(count, before + 1)\n"
+        "    tl.store(out + i, tl.load(x + i) + {})\n",
+        "before",
+        "1",
+        "sm_80,gfx1100",
+        {"data race"},
+        '("i32",), inputs={"x": "T"}, outputs={"out": "T"}, updates={"count": "T"}, args="count x out", grid="1",'
+        ' shapes="count: 1; x: 256; out: 256"',
+    ),
     "a maximum of a masked load without other": Bug(
         "out, x, n, BLOCK: tl.constexpr",
         "    row = tl.program_id(0)\n    i = tl.arange(0, BLOCK)\n"

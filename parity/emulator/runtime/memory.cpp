@@ -114,6 +114,14 @@ static u32 read_fault(Context *c, u32 why, u64 at, u32 bytes, u32 lane, u32 inst
                                : fault(c, why, at, bytes, lane, instruction);
 }
 
+// Returns the fault of a load. If the load is part of a race that is not a fault, changes the first `bytes` of each word.
+static u32 with_race(Context *c, u32 fault, void *out, u32 size, u32 bytes = 4) {
+  for (u32 i = 0; c->raced && i < size; i++)
+    if (i % 4 < bytes) ((u8 *)out)[i] ^= c->race_mask;
+  c->raced = 0;
+  return fault;
+}
+
 // --- addresses of lanes ---
 // The active lanes whose addresses do not continue the row that the first active lane begins.
 static inline Mask out_of_order(const Lanes<u64> &at, Mask exec, u32 bytes) {
@@ -218,7 +226,7 @@ u32 gather_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, 
   if (gather_untraced(c, lanes, at, bytes, instruction, out, &vary)) return 1;
   if (lanes != exec)
     for (u32 k = 0; k < (bytes + 3) / 4; k++) out[k] = all(((u32 *)(out + k))[first(exec)]);
-  return c->trace[0] && trace_loads(c, exec, vary, at, bytes, instruction);
+  return c->trace[0] && with_race(c, trace_loads(c, exec, vary, at, bytes, instruction), out, (bytes + 3) / 4 * sizeof *out, bytes);
 }
 // The lanes that store in LDS where memory holds what one of them stores. `same` are the lanes whose values memory holds.
 // Lanes may store different values at one place, as Triton's do after sums in different orders, and any may be the last.
@@ -288,7 +296,7 @@ template <int WORDS> static inline u32 load_words(Context *c, u64 at, u32 instru
       if (read_fault(c, why, at, 4 * WORDS, NO_LANE, instruction)) return 1;
   if (c->trace[0] && varies(c, at, 4 * WORDS) && trace_scalar_load(c, at, 4 * WORDS, instruction)) return 1;
   copy<4 * WORDS>((u8 *)out, c->data + offset);
-  return 0;
+  return with_race(c, NONE, out, 4 * WORDS);
 }
 u32 scalar_load_checked(Context *c, u64 at, u32 words, u32 instruction, u32 *out) {
   switch (words) {
@@ -305,7 +313,7 @@ u32 scalar_load_part(Context *c, u64 at, u32 bytes, u32 instruction, u32 *out) {
   if (c->trace[0] && varies(c, at, bytes) && trace_scalar_load(c, at, bytes, instruction)) return 1;
   *out = 0;
   copy_some((u8 *)out, c->data + (at - c->base), bytes);
-  return 0;
+  return with_race(c, NONE, out, bytes);
 }
 
 // Whether all lanes are active and access consecutive addresses in the wanted state: one vector access is enough.
@@ -333,12 +341,12 @@ template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, 
   if (const u64 one = where[0]; exec == ALL && where[LANES - 1] == one && may_access<T, READABLE>(c, one)) {
     if (const Mask lanes = distinct(c, exec, at); lanes != exec) { // the same place
       *out = all(peek<T>(c->data + (one - c->base)));
-      return trace_loads(c, exec, varies(c, one, sizeof(T)) ? lanes : 0, at, sizeof(T), instruction);
+      return with_race(c, trace_loads(c, exec, varies(c, one, sizeof(T)) ? lanes : 0, at, sizeof(T), instruction), out, sizeof *out);
     }
   }
   if (u64 begin; block_of<T, READABLE>(c, exec, at, begin, vary)) {
     *out = peek<V<T>>(c->data + begin);
-    return trace_loads(c, exec, vary, at, sizeof(T), instruction);
+    return with_race(c, trace_loads(c, exec, vary, at, sizeof(T), instruction), out, sizeof *out);
   }
   const Mask lanes = distinct(c, exec, at);
   Lanes<T> x;
@@ -358,7 +366,7 @@ template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, 
     }
   }
   *out = lanes == exec ? x.vector() : all(x[first(exec)]);
-  return trace_loads(c, exec, vary, at, sizeof(T), instruction);
+  return with_race(c, trace_loads(c, exec, vary, at, sizeof(T), instruction), out, sizeof *out);
 }
 u32 load_shared(Context *c, Mask exec, u64 at, u32 bytes, u32 instruction, u64 *out) {
   const Mask one = exec & -exec;
@@ -368,7 +376,7 @@ u32 load_shared(Context *c, Mask exec, u64 at, u32 bytes, u32 instruction, u64 *
       if (read_fault(c, why, at, bytes, first(exec), instruction)) return 1;
   *out = 0;
   copy_some((u8 *)out, c->data + (at - c->base), bytes);
-  return c->trace[0] && trace_loads(c, exec, varies(c, at, bytes) ? one : 0, all(at), bytes, instruction);
+  return c->trace[0] && with_race(c, trace_loads(c, exec, varies(c, at, bytes) ? one : 0, all(at), bytes, instruction), out, bytes);
 }
 template <class T>
 static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {

@@ -67,6 +67,8 @@ struct Context {
   u32 fresh;                 // the state of the bytes of LDS and scratch memory at the start of a workgroup
   u32 in_order;              // whether workgroups run in the order of their numbers, whatever the seed
   u32 shuffled_lanes;        // whether atomics begin with the last lane, and diverged threads of a warp take turns
+  u32 race_mask;             // of each byte that a load of a race returns, which then is not a fault; 0: races are faults
+  u32 raced;                 // whether the running load is part of such a race
   u32 sleeps;                // whether a wavefront that sleeps lets others run
   u32 grid_barriers;         // barriers of whole grids that were passed
   u64 arrived;               // workgroups at the next one

@@ -123,8 +123,9 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
     if (other) {
       c->other = other->instruction & ~ATOMIC;
       const bool reads = !writes || other != &cell.write;
-      if (!reads || !c->compares) return fault(c, RACE, at, bytes, lane, instruction) != 0;
-      if (defer_load_fault(c, RACE, at, bytes, lane, instruction, writes ? c->other : instruction)) return true;
+      if (reads && c->race_mask && !in_lds && other->who - t.begin < t.waves) c->raced |= !writes;
+      else if (!reads || !c->compares) return fault(c, RACE, at, bytes, lane, instruction) != 0;
+      else if (defer_load_fault(c, RACE, at, bytes, lane, instruction, writes ? c->other : instruction)) return true;
     }
     if (writes) t.record<true>(cell);
     else t.record<false>(cell);

@@ -3,6 +3,7 @@
 #include "memory.h"
 
 constexpr u32 MAX_WAVEFRONTS = 32; // of a workgroup
+constexpr u32 REVERSED = ~0u;      // the seed of the order in which the wavefronts of each workgroup begin with the last one
 constexpr u64 STACK = 1 << 20;     // bytes of a wavefront's stack
 constexpr u64 RESIDENT = 4096;     // at least the bytes of a Resident (workgroups.cpp), without its LDS
 struct Wave {

@@ -221,8 +221,8 @@ u32 grid_barrier(Context *c, Mask exec, u32 instruction) {
 }
 static u32 draw(u32 &state, u32 n) { return xorshift32(state) % n; }
 static void shuffle(u32 *order, u32 n, u32 &state) {
-  for (u32 i = 0; i < n; i++) order[i] = i;
-  for (u32 i = n; state && i > 1; i--) {
+  for (u32 i = 0; i < n; i++) order[i] = state == REVERSED ? n - 1 - i : i;
+  for (u32 i = n; state && state != REVERSED && i > 1; i--) {
     u32 j = draw(state, i), t = order[i - 1];
     order[i - 1] = order[j], order[j] = t;
   }
@@ -396,7 +396,7 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   if (c->program && c->program->constants) c->program->constants[0] = c->program->constants[1] = 0;
   const u64 groups = group.groups = (u64)grid[0] * grid[1] * grid[2], span = waves * LANES * c->scratch_stride;
   u32 random = c->seed, step = 1, begin = 0;
-  if (random && !c->in_order && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = c->sampled ? 0 : draw(random, groups);
+  if (random && random != REVERSED && !c->in_order && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = c->sampled ? 0 : draw(random, groups);
   c->sleeps = 0, c->arrived = 0;
   if (c->resident) return launch_resident(job, grid, block, span, begin, step, random);
   for (u64 i = 0, n = c->sampled && c->sampled < groups ? c->sampled : groups; i < n; i++) {
