@@ -20,6 +20,7 @@ from parity.engine.bench import Measurement
 from parity.engine.calls import Progress, quiet
 from parity.engine.case_records import NOT_RECORDED, CaseRecord, Column, Provenance, Task
 from parity.engine.execution import execute_plan as stream
+from parity.engine.judging import BEYOND_TARGET
 from parity.engine.known_issues import KnownIssues, load_known_issues
 from parity.engine.plan import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.engine.pool import PoolFactory, RemoteWorkers, Workers
@@ -431,8 +432,10 @@ class Results(CaseQueries):
 
     @property
     def notes(self) -> Iterator[str]:
-        """Warnings about stale recorded cases, and about cases that were not judged."""
+        """Warnings about stale recorded cases, and about cases that were skipped or not judged."""
         yield from self.run.columns.stale(self.records, self.run.suite)
+        skipped = (each.verdict.detail for each in self.records if each.verdict.kind == BEYOND_TARGET)
+        yield from (f"skipped, as Triton's autotuner does: {detail}" for detail in dict.fromkeys(skipped))
         yield from not_judged(self.records)
 
 

@@ -24,7 +24,7 @@ _RECORD = "build.json"
 class EntryRecord:
     """The description of a code object. ``listing``, ``binary`` and ``hip`` are names of files in the entry.
 
-    ``outside`` has the digests of headers that only the compiler found, by path.
+    ``outside`` has the digests of headers that only the compiler found, by path. ``skipped`` is as in ``CodeObject``.
     """
 
     target: str
@@ -36,6 +36,7 @@ class EntryRecord:
     translation: Translation | None
     kernels: tuple[Kernel, ...]
     outside: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_current(self) -> bool:
@@ -59,6 +60,7 @@ def write_record(
     record = EntryRecord(
         *(code.target, code.digest, packed.name, binary.name, tuple(sources), hip, translation, kernels),
         _digests(outside),
+        code.skipped,
     )
     (listing.parent / _RECORD).write_bytes(json_text(record))
 
@@ -86,6 +88,7 @@ def read_code(entry: Path, record: EntryRecord, source: Source, target: str, pro
             for each in left_out
             if each.function and not each.is_call
         },
+        record.skipped,
     )
 
 

@@ -61,6 +61,7 @@ def specializations(op: Declaration, dtypes: tuple[str, ...]) -> tuple[Specializ
                 tuple(i for i, (pointer, _) in enumerate(arguments) if pointer),
                 {each: value for each, value in everything.items() if each not in OPTIONS},
                 {each: value for each, value in everything.items() if each in OPTIONS},
+                op.triton_kernel.is_tuned,
             )
             if len(found) > MOST:
                 names = " ".join(_free_names(op))

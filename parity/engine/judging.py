@@ -32,6 +32,8 @@ Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 """A function from the outputs to the expectation of each output."""
 
 NO_REFERENCE = "no reference"
+BEYOND_TARGET = "beyond target"
+"""The kind of a verdict on a configuration that Triton's autotuner skips on a target."""
 NOT_COMPARED = (
     "the op has no reference, and the other vendor's side has no result for this case; memory accesses "
     "were checked, but values were not"
@@ -108,6 +110,9 @@ def judge(
         return _computed(case, call, session, vendor)
     assert code is not None
     launch = call.on(code).launch
+    if reason := code.skipped.get(launch.kernel):
+        detail = f"{launch.kernel} on {code.target}: {reason}"
+        return CheckedCase(case, Verdict(Status.UNSUPPORTED, BEYOND_TARGET, detail=detail), "", {})
     if absent := [each.kernel for each in launch.sequence if each.kernel not in code.kernels]:
         verdict = Verdict(Status.MISSING, "missing kernel", detail=str(MissingKernel(absent[0], code)))
         return CheckedCase(case, verdict, str(call.launch), {})

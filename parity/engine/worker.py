@@ -17,7 +17,14 @@ from parity.compilers.targets import gpu_of
 from parity.engine.case_records import DECLARATION, CaseRecord, Column, CrossVendorComparison, Task
 from parity.engine.cross_vendor import compare_vendors, compare_versions
 from parity.engine.diagnosis import diagnose
-from parity.engine.judging import CheckedCase, Implementation, judge, not_judged_verdict, verdict_on_output
+from parity.engine.judging import (
+    BEYOND_TARGET,
+    CheckedCase,
+    Implementation,
+    judge,
+    not_judged_verdict,
+    verdict_on_output,
+)
 from parity.engine.plan import Plan
 from parity.engine.sensitivity import Sensitivity
 from parity.engine.shrinking import ShrinkSettings, minimize
@@ -214,6 +221,10 @@ class Worker:
             found[column] = self._checked(entry, column, case, call, first.get(column, False), by, baseline)
             if oracle is None and column in cuda and found[column].unreferenced:
                 oracle = column
+        skipped = next((found[each].verdict for each in cuda if found[each].verdict.kind == BEYOND_TARGET), None)
+        for column, each in found.items():
+            if each.unreferenced and skipped and not oracle:
+                found[column] = replace(each, verdict=skipped)
         if any(not each.unreferenced for column, each in found.items() if column not in cuda):
             for column in cuda:
                 if found[column].unreferenced:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 
 import jinja2
@@ -15,6 +15,8 @@ from parity.triton_kernels.kernel import TritonKernel
 
 _WIDTH = 120
 _LONG_TEXT, _TEXT_WIDTH, _MAPPING_WIDTH = 80, 100, 110
+_JOINED = "\0"
+"""Stands for a blank at which a line must not be wrapped."""
 _WRITTEN = "Written by parity init."
 _COMPLETE = "Complete shapes=, grid= and block= as the host has them, and remove the # signs."
 
@@ -48,11 +50,16 @@ def literal(value: Literal) -> str:
         case tuple():
             return f"({', '.join(map(literal, value))}{',' * (len(value) == 1)})"
         case TritonKernel():
-            words = (f"{name}={each!r}" for name, each in value.given.items())
-            return f"triton({', '.join((literal(f'{value.file}:{value.name}'), *words))})"
+            return f"triton({', '.join(_words(value))})"
         case Mapping():
             return "{" + ", ".join(f'"{key}": {literal(each)}' for key, each in value.items()) + "}"
     return repr(value)
+
+
+def _words(kernel: TritonKernel) -> Iterator[str]:
+    """Yield the arguments of ``triton`` that declare a kernel."""
+    yield literal(f"{kernel.file}:{kernel.name}")
+    yield from (f"{name}={each!r}" for name, each in kernel.given.items())
 
 
 def _text(op: Skeleton, reason: str) -> str:
@@ -79,6 +86,10 @@ def _source(keyword: Keyword) -> str:
     if isinstance(value, Mapping) and len(line) > _WIDTH:
         parts = _split(f"{literal(value)[1:-1]},", _MAPPING_WIDTH)
         return "\n".join((f"{name}{{{note}", *(f"        {part}" for part in parts), "    },"))
+    if isinstance(value, TritonKernel) and len(line) > _WIDTH:
+        text = " ".join(f"{each.replace(' ', _JOINED)}," for each in _words(value))
+        parts = [part.replace(_JOINED, " ") for part in _split(text, _MAPPING_WIDTH)]
+        return "\n".join((f"{name}triton({note}", *(f"        {part}" for part in parts), "    ),"))
     if isinstance(value, str) and keyword.wraps and len(value) > _LONG_TEXT:
         *parts, last = _split(value, _TEXT_WIDTH)
         return "\n".join((f"{name}({note}", *(f'        "{part} "' for part in parts), f'        "{last}"', "    ),"))

@@ -138,6 +138,7 @@ class CodeObject:
         binary: loadable file (HSACO, cubin), if it was built.
         made_by: text that names the kind of source (hipified or ported), the compiler and the headers.
         refused: functions of the source that the vendor's GPUs cannot execute: name, with place and reason.
+        skipped: kernels that are configurations for other targets, each with the reason. Only Triton has such kernels.
         copy: tells apart code objects with the same content that a program loaded several times: each has variables.
     """
 
@@ -150,6 +151,7 @@ class CodeObject:
     binary: Path | None = None
     made_by: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
     copy: int = 0
 
     @functools.cached_property

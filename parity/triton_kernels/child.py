@@ -38,6 +38,8 @@ from parity.triton_kernels.loading import Loader, Placeholder
 
 DIVISIBLE = 16
 _LLVM_ERROR = re.compile(r"^error: (.+)", re.MULTILINE)
+_SKIPPED = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
+"""Errors for which Triton's autotuner skips a configuration."""
 _MOST_LAUNCHES = 8
 """Launches by host code to compile for each function."""
 
@@ -55,7 +57,7 @@ def main(request: Path, output: Path) -> None:
     if "decorated" in asked:
         loader = new_loader(asked, target(asked))
         one = asked["decorated"]
-        found = described_decorators(defined(one, root, loader), one["given"])
+        found = described_decorators(*defined(one, root, loader), one["given"])
         found["files"] = sorted(own_files(Path(triton.__file__).parent, root, loader))
     elif "targets" in asked:
         loaders = [(target(each), new_loader(asked, target(each)), each["shared"]) for each in asked["targets"]]
@@ -68,7 +70,8 @@ def main(request: Path, output: Path) -> None:
             try:
                 found["kernels"].append(compiled(kernel, root, target(asked), output / str(number), loader))
             except Exception as error:
-                found["kernels"].append({"error": explained(error, root)})
+                skips = type(error).__name__ in _SKIPPED
+                found["kernels"].append({"error": explained(error, root), "skips": skips})
         found["files"] = sorted(own_files(Path(triton.__file__).parent, root, loader))
     (output / "result.json").write_text(json.dumps(found))
 
@@ -169,7 +172,7 @@ def made_launches(function: Mapping[str, Any], root: Path, loader: Loader) -> It
 def tuned_values(kernel: Mapping[str, Any], root: Path, loader: Loader) -> dict[str, dict[str, Any]]:
     """Return what the smallest configuration of ``@triton.autotune``, and ``@triton.heuristics`` set."""
     found: dict[str, dict[str, Any]] = {"constants": {}, "options": {}}
-    for layer in layers(defined(kernel, root, loader))[0]:
+    for layer in defined(kernel, root, loader)[0]:
         if configs := getattr(layer, "configs", None):
             smallest = min(configs, key=lambda each: sum(v for v in each.kwargs.values() if isinstance(v, int)))
             found["constants"] |= {name: v for name, v in smallest.kwargs.items() if name in kernel["constants"]}
@@ -189,14 +192,14 @@ def tuned_values(kernel: Mapping[str, Any], root: Path, loader: Loader) -> dict[
 def configurations(kernel: Mapping[str, Any], root: Path, loader: Loader) -> int:
     """Return how many configurations ``@triton.autotune`` lists for a function."""
     try:
-        decorators = layers(defined(kernel, root, loader))[0]
+        decorators = defined(kernel, root, loader)[0]
     except ValueError:
         return 0
     return sum(len(getattr(each, "configs", None) or ()) for each in decorators)
 
 
-def defined(kernel: Mapping[str, Any], root: Path, loader: Loader) -> Any:
-    """Return a function of a file with its decorators.
+def defined(kernel: Mapping[str, Any], root: Path, loader: Loader) -> tuple[list[Any], Any]:
+    """Return the decorators of a function of a file, and the function itself.
 
     Raises:
         ValueError: the file does not have it.
@@ -205,12 +208,10 @@ def defined(kernel: Mapping[str, Any], root: Path, loader: Loader) -> Any:
     function: Any = getattr(loader.module(path), kernel["function"], None)
     if isinstance(function, Placeholder):
         raise ValueError(f"{path.name}: {kernel['function']} cannot be defined here")
-    inner = function
-    while inner is not None and not hasattr(inner, "params"):
-        inner = getattr(inner, "fn", None)
-    if inner is None:
-        raise ValueError(f"{path.name} has no @triton.jit function {kernel['function']}")
-    return function
+    try:
+        return layers(function)
+    except AttributeError:
+        raise ValueError(f"{path.name} has no @triton.jit function {kernel['function']}") from None
 
 
 def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loader: Loader) -> dict[str, Any]:
@@ -235,6 +236,7 @@ def compiled(kernel: Mapping[str, Any], root: Path, target: Any, stem: Path, loa
     metadata = made.metadata
     return {
         "name": metadata.name,
+        "stem": str(stem),
         "shared": metadata.shared,
         "num_warps": metadata.num_warps,
         "scratch": getattr(metadata, "global_scratch_size", 0) or 0,
@@ -311,7 +313,7 @@ def jit_function(kernel: Mapping[str, Any], root: Path, loader: Loader) -> tuple
 
     A constexpr parameter may have the name of an option, such as ``num_stages``. The option is its value.
     """
-    function = layers(defined(kernel, root, loader))[1]
+    function = defined(kernel, root, loader)[1]
     function._repr = None  # a function of the project that names the kernel, which parity renames
     shared = {name: value for name, value in kernel["options"].items() if name in function.arg_names}
     kernel = {**kernel, "constants": {**shared, **kernel["constants"]}}

@@ -27,6 +27,7 @@ from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import TRITON_TARGETS, Target, target
 from parity.errors import MissingTool
 from parity.model.code_object import CodeObject, parse
+from parity.model.launch import BLOCK
 from parity.platform.installation import install_command, package_folders
 from parity.platform.serialization import json_text, read_json
 from parity.triton_kernels.kernel import Constant, Specialization
@@ -46,7 +47,9 @@ class _Kernel(msgspec.Struct):
     """The child process's report about a kernel."""
 
     error: str = ""
+    skips: bool = False
     name: str = ""
+    stem: str = ""
     shared: int = 0
     num_warps: int = 0
     scratch: int = 0
@@ -58,6 +61,15 @@ class _Kernel(msgspec.Struct):
         """Why the kernel cannot be used; empty if it can."""
         needed = f"the kernel needs {self.scratch} bytes of global scratch memory, which parity does not provide"
         return self.error or (needed if self.scratch else "")
+
+    def excess(self, target: Target) -> str:
+        """Why Triton's autotuner skips the kernel as a configuration; empty if it does not."""
+        threads = self.num_warps * target.wavefront
+        if self.skips:
+            return self.error
+        if self.shared > target.lds_bytes:
+            return f"it needs {self.shared} bytes of shared memory, and {target.name} has {target.lds_bytes}"
+        return f"it needs {threads} threads, and a block has at most {BLOCK}" if threads > BLOCK else ""
 
 
 class _Result(msgspec.Struct):
@@ -178,7 +190,7 @@ def compile_module(
     scratch = folder / "triton"
     scratch.mkdir()
     try:
-        result = _compiled_apart(module, root, kernels, target, scratch)
+        kernels, result, skipped = _compiled_apart(module, root, kernels, target, scratch)
         package = Path(result.package)
 
         def shown(path: Path) -> str:
@@ -188,8 +200,8 @@ def compile_module(
             return path.as_posix()
 
         parts = [
-            Compiled(each.symbol, made.name, (scratch / f"{i}.s").read_text(), made.arguments)
-            for i, (each, made) in enumerate(zip(kernels, result.kernels, strict=True))
+            Compiled(each.symbol, made.name, Path(f"{made.stem}.s").read_text(), made.arguments)
+            for each, made in zip(kernels, result.kernels, strict=True)
         ]
         if target.vendor == "cuda":
             listing, binary = folder / f"{stem}.ptx", folder / f"{stem}.cubin"
@@ -199,12 +211,13 @@ def compile_module(
             listing, binary = folder / f"{stem}.s", folder / f"{stem}.hsaco"
             listing.write_text(joint_listing(parts, target.gpu, shown))
             _assemble(module, target, listing, binary, scratch, parts[0].text)
-            for i, part in enumerate(parts):
-                _check_same_code(module, target, part, binary, scratch / f"{i}.bin")
+            for part, made in zip(parts, result.kernels, strict=True):
+                _check_same_code(module, target, part, binary, Path(f"{made.stem}.bin"))
             code = parse(listing.read_text(), module)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return TritonCode(_with_metadata(code, kernels, result), listing, binary, tuple(map(Path, result.files)))
+    code = replace(_with_metadata(code, kernels, result), skipped=skipped)
+    return TritonCode(code, listing, binary, tuple(map(Path, result.files)))
 
 
 @dataclass(frozen=True)
@@ -275,18 +288,24 @@ def _asked(target: Target) -> dict[str, Any]:
 
 def _compiled_apart(
     module: str, root: Path, kernels: Sequence[Specialization], target: Target, scratch: Path
-) -> _Result:
-    """Run Triton in a child process."""
+) -> tuple[Sequence[Specialization], _Result, Mapping[str, str]]:
+    """Run Triton in a child process.
+
+    Return the kernels of the result, and why others are skipped: configurations that the target cannot run, of
+    functions with one that it can.
+    """
     request = {**_asked(target), "root": str(root), "kernels": kernels}
     result = _reply(module, target, request, scratch, _Result)
-    problems = {
-        f"{problem} [{kernel.symbol}]": None
-        for kernel, each in zip(kernels, result.kernels, strict=True)
-        if (problem := each.problem)
-    }
+    made = list(zip(kernels, result.kernels, strict=True))
+    reasons = [(kernel, each.excess(target) if kernel.is_tuned else "") for kernel, each in made]
+    running = {(each.function, each.signature) for each, reason in reasons if not reason}
+    skipped = {each.symbol: why for each, why in reasons if why and (each.function, each.signature) in running}
+    made = [(kernel, each) for kernel, each in made if kernel.symbol not in skipped]
+    problems = {f"{problem} [{kernel.symbol}]": None for kernel, each in made if (problem := each.problem)}
     if problems:
         raise CompileError(module, target.name, "\n".join(problems), {each.file for each in kernels})
-    return result
+    result.kernels = [each for _, each in made]
+    return [kernel for kernel, _ in made], result, skipped
 
 
 def _assemble(module: str, target: Target, listing: Path, hsaco: Path, scratch: Path, own: str) -> None:

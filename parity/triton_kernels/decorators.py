@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.triton_kernels.host_records import Unusable, constant_value, layers
+from parity.triton_kernels.host_records import Unusable, constant_value
 
 _RENAMED = {"next_power_of_2": "bit_ceil", "max": "max", "min": "min", "abs": "abs"}
 """Functions that expressions of declarations have, perhaps by another name."""
@@ -33,13 +33,12 @@ class Untranslatable(Exception):
     """A heuristic that is not an expression of numbers."""
 
 
-def described_decorators(function: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def described_decorators(decorators: Sequence[Any], inner: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the decorators of a function say, as data.
 
     ``configurations`` are the values of each configuration, ``rules`` the texts of heuristics, and ``problems`` why
     other heuristics have none, by name. ``given`` are the constants of the declaration.
     """
-    decorators, inner = layers(function)
     found: dict[str, Any] = {"parameters": list(inner.arg_names), "configurations": [], "rules": {}, "problems": {}}
     for layer in decorators:
         for config in getattr(layer, "configs", None) or ():

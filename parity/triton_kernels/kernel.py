@@ -45,6 +45,7 @@ class Specialization:
         aligned: numbers of the arguments that are multiples of 16.
         constants: values of constexpr parameters. ``tl.float32`` stands for the type of that name.
         options: options of the compiler, such as ``num_warps``.
+        is_tuned: a configuration of ``@triton.autotune``, which Triton skips if a target cannot run it.
     """
 
     symbol: str
@@ -54,6 +55,7 @@ class Specialization:
     aligned: tuple[int, ...]
     constants: Mapping[str, Constant]
     options: Mapping[str, Constant]
+    is_tuned: bool = False
 
     @property
     def text(self) -> str:

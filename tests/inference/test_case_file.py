@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import PurePath
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from parity.inference.case_file import case_file, literal
 from parity.inference.keywords import Keyword
 from parity.inference.skeleton import Skeleton
+from parity.triton_kernels.kernel import TritonKernel
 
 OP = Skeleton(
     "module.scale",
@@ -48,6 +50,17 @@ def test_case_file_wraps_long_texts_and_mappings():
     assert values == {each.name: each.value for each in OP.keywords}
     assert max(map(len, text.splitlines())) <= 120
     assert "    shapes=(  # a guess\n" in text and "a function of x, alpha; none: CUDA's side judges" in text
+
+
+def test_case_file_wraps_values_of_triton_kernels_between_keywords():
+    given = {f"BLOCK_{i}": f"bit_ceil(n) + {i}" for i in range(9)}
+    kernel = Keyword(
+        "kernel", TritonKernel("ops.py", "scale", given), "one of 40 configurations; autotune=True tests all"
+    )
+    text = case_file(PurePath("ops.py"), [replace(OP, keywords=(kernel,))], {})
+    (call,) = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and node.func.id == "triton")
+    assert {each.arg: ast.literal_eval(each.value) for each in call.keywords} == given
+    assert max(map(len, text.splitlines())) <= 120 and "    kernel=triton(  # one of 40" in text
 
 
 def test_case_file_with_question_comments_out_op():

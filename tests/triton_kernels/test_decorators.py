@@ -146,3 +146,23 @@ def test_configuration_that_needs_too_much_shared_memory_is_refused_by_name(tmp_
     kernels = {name: replace(each, dynamic_lds=98304) for name, each in built.code_object.kernels.items()}
     with pytest.raises(UsageError, match=r"scaled_f32_.* needs 98304 bytes of shared memory, and gfx1100 has 65536"):
         call.on(replace(built.code_object, kernels=kernels))
+
+
+def test_configurations_that_a_target_cannot_run_are_stated_and_skipped(tmp_path, monkeypatch, capsys):
+    """Configuration 0 fails an assertion, and 2 has 32 wavefronts of 64 lanes on gfx90a."""
+    kernel = KERNEL.replace("== BLOCK)", "== BLOCK)\n    tl.static_assert(BLOCK > 64)").replace(
+        "4, num_st", "32, num_st"
+    )
+    monkeypatch.chdir(project(tmp_path, kernel=kernel))
+    assert main(["run", "--target", "gfx90a", "--examples", "12", "-j", "1", "--output", "out"]) == 0
+    cases = (tmp_path / "out/record.jsonl").read_text()
+    assert all(f"config={place}" in cases for place in range(3))
+    told = " ".join(capsys.readouterr().err.split())
+    assert "skipped, as Triton's autotuner does: scaled_f32_config0_" in told and "static_assert" in told
+    assert "on gfx90a: it needs 2048 threads, and a block has at most 1024" in told and "config1_" not in told
+
+
+def test_configurations_are_not_skipped_if_a_target_can_run_none(tmp_path, monkeypatch):
+    kernel = KERNEL.replace("== BLOCK)", "== BLOCK)\n    tl.static_assert(BLOCK < 64)")
+    monkeypatch.chdir(project(tmp_path, kernel=kernel))
+    assert main(["run", "--target", "gfx90a", "--examples", "4", "-j", "1", "--output", "out"]) == 1
