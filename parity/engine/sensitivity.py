@@ -16,6 +16,8 @@ from parity.reference.expected import Vendor
 
 NEITHER_SIDE = "neither here nor on the side of CUDA"
 """The end of the reason of a failure that has nothing to do with the port."""
+_ENOUGH = 10
+"""Cases after which a kernel should have changed something. In fewer, its data may never lead to a change."""
 
 
 @dataclass
@@ -26,14 +28,17 @@ class Sensitivity:
         accepted: the mistakes (``MISTAKES``) that every case so far accepts, by output.
         written: for an op without a reference, whether a case has changed an output that has elements, by output.
         updated: outputs that are also inputs. A kernel may leave one as it found it, such as a lock.
+        cases: the number of passing cases.
     """
 
     accepted: dict[str, frozenset[str]] = field(default_factory=dict)
     written: dict[str, bool] = field(default_factory=dict)
     updated: set[str] = field(default_factory=set)
+    cases: int = 0
 
     def add(self, checked: CheckedCase, call: Call, vendor: Vendor) -> None:
         """Add a passing case."""
+        self.cases += 1
         for name, expected in (checked.expected or {}).items():
             left, self.accepted[name] = self.accepted.get(name, frozenset(MISTAKES)), frozenset()
             with suppress(UsageError):  # a function of the reference that raises does not accept
@@ -52,7 +57,7 @@ class Sensitivity:
     def failure(self, op: str, *, may_be_vacuous: bool) -> Verdict | None:
         """Return the failure of a kernel whose cases have all been judged; None if the cases can fail."""
         unwritten = [name for name, written in self.written.items() if not written]
-        if any(self.written.values()):
+        if any(self.written.values()) or self.cases < _ENOUGH:
             unwritten = [name for name in unwritten if name not in self.updated]
         if unwritten:
             detail = f"no case writes an element of {' '.join(unwritten)}, {NEITHER_SIDE}"
