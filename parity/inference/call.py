@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -29,6 +30,8 @@ _SMALL_DATA = {0: ("0..3",), 1: ("0..3",), 2: ("0..1",)}
 """Data of small integers, by how calm all numbers have to be."""
 _POSITIONS = ("index", "ramp", "repeat")
 """Data streams for tensors whose elements are positions."""
+_AROUND = ("points", "near", "small", "bits")
+"""Data streams for integers that a kernel compares with constants."""
 _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
     "offsets": ("offsets",),
     "size": ("index", "repeat"),
@@ -111,12 +114,17 @@ def inferred_call(
     where, more = _conditions(facts)
     shapes = "; ".join(f"{name}: {shape}" for name, shape in spec.shapes.items())
     has_distinct = any(role.use == "ascending" for role in spec.roles.values())
+    data, points = _data(one, facts), _points(one, facts)
+    data |= {name: _AROUND for name in points if name not in data}
     keywords = (
         Keyword("shapes", "" if facts.is_plain else shapes, _GUESS, wraps=True),
         Keyword("where", " and ".join(where), _GUESS, wraps=True),
         Keyword("choices", {**choices, **more}),
         Keyword("indices", _indices(spec), _GUESS),
-        Keyword("data", _data(one, facts), _DISTINCT if has_distinct else _SMALL_NUMBERS if spec.calm else ""),
+        Keyword("data", data, _DISTINCT if has_distinct else _SMALL_NUMBERS if spec.calm else ""),
+        Keyword(
+            "points", tuple(sorted({*itertools.chain(*(points[name] for name in points if data[name] == _AROUND))}))
+        ),
     )
     return DeclaredCall(words, params, [each for each in keywords if each.value], _launch(facts))
 
@@ -262,6 +270,13 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     data |= dict.fromkeys(spec.indices, _POSITIONS) | dict.fromkeys(spec.distinct, _ROLE_DATA["order"])
     data |= {name: (text,) for name, text in spec.ranges.items() if name in spec.indices}
     return data | {name: _ROLE_DATA[role.use] for name, role in spec.roles.items()}
+
+
+def _points(one: Signature, facts: _Facts) -> dict[str, tuple[int, ...]]:
+    """Return the integers, other than 0 and 1, that the kernel compares the elements of each tensor with."""
+    wholes = one.flow.wholes if one.flow else {}
+    found = {each.name: wholes.get(each.key, ()) for each in one.args if each.name in facts.filled}
+    return {name: values for name, values in found.items() if not {*values} <= {-1, 0, 1}}
 
 
 def _launch(facts: _Facts) -> list[Keyword]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from parity.inference.conditions import Condition, numbers_for
 from parity.inference.probe_launches import Accessed, InputFill, LaunchConfig, Observation, ProbeLaunches, combined
@@ -25,8 +25,10 @@ GRID_DEFAULTS: Numbers = dict.fromkeys(GRID_EXTENTS.values(), 3)
 """Values for extents that only the grid determines."""
 _REAL_DATA = (1, 0, -3)
 """Values to fill floating-point tensors with, because a kernel may branch on them."""
+_WHOLE_DATA = (-1, 0, 1)
+"""Values that all integer tensors are filled with, and the usual value of masks (``IndexRole``)."""
 _MOST_COMPARED = 4
-"""Constants of a kernel to fill floating-point tensors with."""
+"""Constants of a kernel to fill a tensor with."""
 
 
 @dataclass
@@ -104,10 +106,15 @@ class Experiment:
 
     @property
     def compared_fills(self) -> tuple[InputFill, ...]:
-        """Contents that are equal to what the kernel compares floating-point values with."""
+        """Contents that are equal to what the kernel compares elements with."""
         has_real = any(each.dtype.is_float for each in self.pointers)
         reals = [each for each in self.flow.reals if each not in _REAL_DATA] if has_real else []
-        return tuple(map(InputFill, reals[:_MOST_COMPARED]))
+        wholes = (
+            InputFill(one=each.name, value=value)
+            for each in self.pointers if not each.dtype.is_float
+            for value in self.flow.wholes.get(each.key, ())[:_MOST_COMPARED] if value not in _WHOLE_DATA
+        )  # fmt: skip
+        return *map(InputFill, reals[:_MOST_COMPARED]), *wholes
 
     @property
     def probing_fills(self) -> tuple[InputFill, ...]:
@@ -148,7 +155,8 @@ class Experiment:
         for fill in (InputFill(whole=1), *self.compared_fills):
             if not all(each.end for each in joined.values()):
                 more = self.observe(numbers, grid, block, shared, fill) or {}
-                joined |= {name: more[name] for name in more if not joined[name].end}
+                hidden = {name: one for name, one in more.items() if not joined[name].end}
+                joined |= {name: replace(one, written=joined[name].written) for name, one in hidden.items()}
         return joined
 
     def observe_ends(self, block: Triple, shared: int) -> dict[str, int]:

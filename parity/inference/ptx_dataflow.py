@@ -50,6 +50,8 @@ _SAME = frozenset(("mov", "cvt", "cvta"))
 """Operations whose result is their operand."""
 _OFFSET = frozenset(("add", "sub", "selp", "and", "or", "mad", "min", "max", *_SAME))
 """Operations that move a pointer by some bytes."""
+_SHIFTS = frozenset(("add", "and", "cvt", "mov"))
+"""Operations that may add a constant to an integer, or only change its width."""
 _SCALED = frozenset(("mul", "shl", "mad"))
 """Operations that convert an index to bytes."""
 
@@ -117,6 +119,7 @@ class Flow:
         fixed: True if no other block than ``threads`` is possible.
         loaded: The parts of the arguments that the kernel loads, with their PTX types.
         reals: Constants that the kernel compares floating-point values with.
+        wholes: Integers that the kernel compares elements behind a pointer with, by pointer: both sides of the limit.
         private: True if threads have private arrays.
         random: True if the kernel draws numbers with cuRAND.
     """
@@ -135,6 +138,7 @@ class Flow:
     fixed: bool = False
     loaded: Mapping[Key, str] = field(default_factory=dict)
     reals: tuple[float, ...] = ()
+    wholes: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
     private: bool = False
     random: bool = False
 
@@ -252,7 +256,25 @@ class _DataFlow:
             ),
             loaded=self._parts,
             reals=tuple(dict.fromkeys(filter(math.isfinite, self._reals))),
+            wholes=self._wholes(known),
         )
+
+    def _wholes(self, known: set[Key]) -> dict[Key, tuple[int, ...]]:
+        """Return the integers that elements behind pointers are compared with, also after an addition (``x - 'a'``)."""
+        addresses = {register: each for _, target, each in self._loads for register in _REGISTER.findall(target)}
+        found: dict[Key, tuple[int, ...]] = {}
+        for register, limit in self._compared:
+            added, passed = 0, set[str]()
+            while _INTEGER.fullmatch(limit) and register in self._shifts.keys() - passed:
+                passed.add(register)
+                register, more = self._shifts[register]
+                added += more
+            based = _BASED.search(addresses.get(register, ""))
+            if based and _INTEGER.fullmatch(limit):
+                values = int(limit) - added, int(limit) - added + 1, *((-added,) if added else ())
+                for key in self._pointed(based["base"], known):
+                    found[key] = tuple(dict.fromkeys((*found.get(key, ()), *values)))
+        return found
 
     def read_as(self, table: str) -> frozenset[str]:
         """Return the types as which a constant is read."""
@@ -348,8 +370,10 @@ class _DataFlow:
                     self._scaled.setdefault(register, set()).update(factors)
             if name == "add":
                 self._stepped += [(register, source) for source in sources]
-                if len(sources) == 1 and _INTEGER.fullmatch(operands[2]):
-                    self._shifts[register] = sources[0], int(operands[2])
+            if name in _SHIFTS and len(sources) == 1:
+                constant = next(filter(_INTEGER.fullmatch, operands[2:]), "") if name == "add" else "0"
+                if constant:
+                    self._shifts[register] = sources[0], int(constant)
 
     def _access(self, what: _Access, kind: str, operand: str, op: list[str]) -> None:
         count = next((int(part[1:]) for part in op if part in ("v2", "v4", "v8")), 1)

@@ -200,6 +200,10 @@ __global__ void halves(const float* x, float* sums, int n) {
 __global__ void picked(const double* x, double* y, int from) {
     if (threadIdx.x < 10) y[threadIdx.x] = x[from + threadIdx.x];
 }
+__global__ void letters(const char* text, int* bins, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, at = i < n ? text[i] - 'a' : -1;
+    if (at >= 0 && at < 26) atomicAdd(&bins[at / 4], 1);
+}
 void host(const float* x, float* y, int n) { halves<<<(n + 255) / 256, 128>>>(x, y, n); }
 """
 GRAPH = """
@@ -227,6 +231,7 @@ BY_DATA = {
     "scattered": ('where="order_range > 0 and n <= order_range"', 'data={"order": ("permutation",)}'),
     "moved": ("steps scale_0 scale_1 to_x to_y to_z to_w", '"back": (0, 1)', '"fixed": ("0..1",)'),
     "halves": ('shapes="x: n; sums: ceil(n/256)"', 'grid="ceil(n/256)"', "block=128,"),
+    "letters": ('shapes="text: n; bins: 7"', "points=(97, 122, 123)", 'updates={"bins": "i32"}'),
     "picked": ('shapes="x: from_+10; y: 10"',),
 }
 
@@ -316,7 +321,7 @@ def test_init_takes_grids_and_derived_sizes_from_host_code(parity, tmp_path, mon
 def test_init_without_complete_op_explains_how_to_complete_one(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "hidden.cu").write_text(
-        "__global__ void hidden(const float* x, float* y, const int* far) { if (far[0] == 77) y[0] = x[0]; }\n"
+        "__global__ void hidden(const float* x, float* y, const int* far) { if (far[0] % 100 == 77) y[0] = x[0]; }\n"
         "void f() {\n    hidden<<<7, 96>>>(a, b, c);\n}\n"
     )
     (tmp_path / "src" / "host.cu").write_text("int main() { return 0; }\n")

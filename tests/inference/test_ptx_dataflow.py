@@ -37,6 +37,11 @@ KERNELS = {
         "if (i >= n) return; int rest = i, at = 0;"
         "for (int d = 0; d < num_dims; d++) { at = at * 2 + rest % sizes[d]; rest /= sizes[d]; } out[i] = x[at];",
     ),
+    "letters": (
+        "const char* x, int* bins, int n",
+        "if (i >= n) return; int at = x[i] - 'a'; if (at >= 0 && at < 26) atomicAdd(&bins[at / 4], 1);",
+    ),
+    "bright": ("const unsigned char* x, unsigned char* out, int n", "if (i < n && x[i] > 128) out[i] = x[i] / 2;"),
     "halves": ("const __half* x, __half* out, int n", "if (i < n) out[i] = __hmul(x[i], x[i]);"),
 }
 
@@ -111,6 +116,11 @@ def test_flows_number_bounds_index_directly_or_in_part(found, kernel, number, di
 def test_flows_length_of_loop_over_dims_is_not_bound(found):
     bound = found["dims"].bounds.get((1, 0))
     assert bound is None or not bound.direct
+
+
+def test_flows_elements_are_compared_with_integers(found):
+    assert found["letters"].wholes == {(0, 0): (122, 123, 97)} and {128, 129} & {*found["bright"].wholes[0, 0]}
+    assert not found["count"].wholes and not found["rows"].wholes
 
 
 def test_flows_passed_pointer_escapes(found):
