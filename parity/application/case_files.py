@@ -20,7 +20,7 @@ from parity.engine.sensitivity import NEITHER_SIDE
 from parity.errors import NotAvailable, UsageError
 from parity.inference.case_file import case_file
 from parity.inference.skeleton import DIVERGES, TOO_LITTLE, Skeleton
-from parity.inference.spec import ALWAYS_FAULTS, RACES, in_one_line, is_scatter
+from parity.inference.spec import RACES, in_one_line, is_mistake, is_scatter
 from parity.model.divergences import MAY_MEET
 from parity.platform.files import read_text
 from parity.suite.loading import load_suite
@@ -161,9 +161,9 @@ class CaseFiles:
         return failed
 
     @property
-    def incomplete(self) -> list[str]:
-        """The names of ops that are comments."""
-        return [each.name for each in self._named if each.question or each.name in self.asked]
+    def incomplete(self) -> list[Skeleton]:
+        """The ops that are comments."""
+        return [each for each in self._named if self._reason(each)]
 
     @property
     def declared(self) -> int:
@@ -172,9 +172,15 @@ class CaseFiles:
 
     @property
     def findings(self) -> dict[str, str]:
-        """What is wrong with kernels whatever the host passes, by the name of the op."""
-        reasons = {each.name: self.asked.get(each.name, each.question) for each in self._named}
-        return {name: reason for name, reason in reasons.items() if reason.startswith((ALWAYS_FAULTS, RACES))}
+        """What is wrong with kernels whatever the host passes, by the name of an op for all instances of a template."""
+        found: dict[tuple[str, str], tuple[str, str]] = {}
+        for each in self.incomplete:
+            if is_mistake(reason := self._reason(each)):
+                found.setdefault(each.template, (each.name, reason))
+        return dict(found.values())
+
+    def _reason(self, op: Skeleton) -> str:
+        return self.asked.get(op.name, op.question)
 
     @property
     def _named(self) -> list[Skeleton]:

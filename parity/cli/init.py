@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from parity.cli.shared.chosen_kernels import ChosenKernels, chosen_kernels, plai
 from parity.cli.shared.terminal import build_progress, errors, output, run_progress
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, TRITON_TARGETS
-from parity.errors import MissingTool, UsageError, display_path
+from parity.errors import MissingTool, UsageError, display_path, pluralize
 from parity.inference.case_file import is_inferred
 from parity.inference.host_launches import HostTexts
 from parity.inference.prober import Prober
@@ -266,7 +267,13 @@ def _summarized(files: CaseFiles) -> int:
         _warn(f"{name}: {reason}")
     if left := files.incomplete:
         declared = f"{files.declared} of {files.declared + len(left)} ops are declared"
-        _warn(f"{declared}; the others are comments that say what is to be completed: {', '.join(left)}")
+        templates = Counter(each.template for each in left)
+        first = {each.template: each.name for each in reversed(left)}
+        names = (
+            first[each] + f" and {pluralize(count - 1, 'more instance')}" * (count > 1)
+            for each, count in templates.items()
+        )
+        _warn(f"{declared}; the others are comments that say what is to be completed: {', '.join(names)}")
     return files.declared
 
 

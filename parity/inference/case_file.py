@@ -11,6 +11,7 @@ import jinja2
 
 from parity.inference.keywords import Keyword, Literal
 from parity.inference.skeleton import Skeleton
+from parity.inference.spec import is_mistake
 from parity.triton_kernels.kernel import TritonKernel
 
 _WIDTH = 120
@@ -19,6 +20,7 @@ _JOINED = "\0"
 """Stands for a blank at which a line must not be wrapped."""
 _WRITTEN = "Written by parity init."
 _COMPLETE = "Complete shapes=, grid= and block= as the host has them, and remove the # signs."
+_CORRECT = "Correct the kernel, delete this comment, and run parity init again."
 
 
 def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str], before: str = "") -> str:
@@ -30,7 +32,11 @@ def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str
         ops: The ops of the file.
         asked: Why ops cannot be declared yet, by name. These ops become comments.
     """
-    texts = [_text(op, asked.get(op.name, op.question)) for op in ops]
+    texts, incomplete = [], dict[tuple[str, str], str]()
+    for op in ops:
+        reason = asked.get(op.name, op.question)
+        like = incomplete.setdefault(op.template, op.kernel) if reason else op.kernel
+        texts.append(_text(op, reason) if like == op.kernel else _alike(op, reason, like))
     if before:
         return "\n\n".join((before.rstrip("\n"), *texts)) + "\n"
     names = "Op, triton" if any("triton(" in text for text in texts) else "Op"
@@ -70,9 +76,15 @@ def _text(op: Skeleton, reason: str) -> str:
     if not reason:
         return text
     first, *lines = (line if line.startswith("#") else f"# {line}" for line in text.splitlines())
-    todo = _wrapped(f"# To be completed: {reason.rstrip('.')}. {_COMPLETE}")
+    title, advice = ("Not declared", _CORRECT) if is_mistake(reason) else ("To be completed", _COMPLETE)
+    todo = _wrapped(f"# {title}: {reason.rstrip('.')}. {advice}")
     host = _wrapped(f"# The host launches it in {op.launched}") if op.launched else []
     return "\n".join((first, *todo, *host, *lines))
+
+
+def _alike(op: Skeleton, reason: str, like: str) -> str:
+    """Return the comment of a further instance of a template of which ``like`` is not declared either."""
+    return "\n".join((f"# {op.kernel}: not declared, like {like}", *_wrapped(f"#   {reason.partition('; first:')[0]}")))
 
 
 def _source(keyword: Keyword) -> str:

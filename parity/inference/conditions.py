@@ -33,7 +33,8 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
     numbers = [int(part) for part in template if part.isdecimal()]
     if flow.thread_axes <= {"x"}:
         warps = [(number,) for number in numbers if number and number % 32 == 0]
-        found += [*warps, *((number,) for number in (256, 128, 32, 64, 512, 1024))]
+        small = [(number,) for number in numbers if 0 < number < 32]
+        found += [*warps, (256,), *small, *((number,) for number in (128, 32, 64, 512, 1024))]
     elif "z" in flow.thread_axes:
         found += [(8, 8, 8), (8, 8, 4), (16, 8, 4)]
     else:

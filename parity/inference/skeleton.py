@@ -85,6 +85,11 @@ class Skeleton:
         """The name without the module."""
         return self.name.rpartition(".")[2]
 
+    @property
+    def template(self) -> tuple[str, str]:
+        """The module, and the kernel without arguments of its template: the same for all instances of the template."""
+        return self.name.rpartition(".")[0], self.kernel.partition("(")[0].partition("<")[0]
+
 
 def skeletons(
     source: PurePath,

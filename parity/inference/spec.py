@@ -153,6 +153,11 @@ def is_scatter(message: str) -> bool:
     return len(_STORE.findall(message)) > 1
 
 
+def is_mistake(reason: str) -> bool:
+    """Return True for a reason that shows a mistake of the kernel, whatever the host passes."""
+    return reason.startswith((ALWAYS_FAULTS, RACES))
+
+
 def in_one_line(message: str) -> str:
     """Join the lines of a fault's message."""
     return "; ".join(map(str.strip, message.strip().splitlines()))

@@ -476,3 +476,38 @@ def test_init_first_few_cases_need_not_write_every_output(parity, tmp_path, sour
     monkeypatch.setattr(Prepared, "execute", unwritten)
     assert parity("init", "--kernels", "src").code == 0
     assert "# first_op" not in (tmp_path / "cases" / "one.py").read_text() and runs[0] < runs[1] == EXAMPLES
+
+
+SPREAD = """template <unsigned threads> __global__ void spread(const float* x, float* y, int rows) {
+    __shared__ float part[threads];
+    float sum = 0;
+    for (int i = 0; i < rows; i++) {
+        part[threadIdx.x] = x[i * threads + threadIdx.x];
+        __syncthreads();
+        sum += part[0] - part[threadIdx.x];  // a barrier is missing after this line
+    }
+    y[threadIdx.x] = sum;
+}
+void host(float* x, int n, int threads) {
+    switch (threads) {
+    case 64: spread<64><<<1, threads>>>(x, x, n); break;
+    case 16: spread<16><<<1, threads>>>(x, x, n); break;
+    case 4: spread<4><<<1, threads>>>(x, x, n); break;
+    }
+}
+"""
+
+
+def test_init_template_argument_may_be_few_threads(parity, tmp_path, sources, with_nvcc):
+    sources(spread=SPREAD.replace("// a barrier is missing after this line", "\n        __syncthreads();"))
+    assert parity("init", "--kernels", "src").code == 0
+    text = (tmp_path / "cases" / "spread.py").read_text()
+    assert all(f"block={count}," in text for count in (64, 16, 4)), text
+
+
+def test_init_instances_of_template_share_finding(parity, tmp_path, sources, with_nvcc):
+    sources(spread=SPREAD)
+    made, text = parity("init", "--kernels", "src"), (tmp_path / "cases" / "spread.py").read_text()
+    assert made.err.count("data race in") == 1 and "spread.spread_64 and 2 more instances" in made.err, made.err
+    assert "Correct the kernel, delete this comment" in text and text.count("# spread_64_op = Op(") == 1
+    assert text.count("not declared, like spread<64>(") == 2 and "# spread_16_op" not in text
