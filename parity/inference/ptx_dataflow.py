@@ -329,6 +329,9 @@ class _DataFlow:
             self._access("atom", kind, operands[1 if name == "atom" else 0], op)
         elif name == "cp" and "async" in op and len(operands) > 1:
             self._access("ld", "b8", operands[1], op)
+        elif name == "wmma" and op[1] in ("load", "store"):
+            if "shared" not in op:
+                self._access("ld" if op[1] == "load" else "st", kind, operands[op[1] == "load"], op)
         elif name == "setp" and len(operands) >= 3:
             self._compared.append((operands[-2], operands[-1]))
             for digits in _REAL.findall(operands[-1]):

@@ -38,6 +38,7 @@ from parity.model.dtypes import NUMBERS
 from parity.op import Op
 
 _NO_OUTPUT = "it has no output that it is given, so nothing can be compared"
+_TEXTURE = "it uses a texture or a surface, which parity does not emulate"
 _NOTHING_WRITTEN = "it writes to nothing that it is given, so nothing can be compared"
 _UNWRITTEN, _OUTSIDE = "never-written", "out-of-bounds"
 """Words of failures that a more careful declaration may avoid."""
@@ -178,6 +179,8 @@ class _Attempt:
 def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt = _Attempt()) -> Skeleton:
     """Return the op of kernels that differ only in dtypes."""
     one = alike[0]
+    if "__hip_texture" in one.text or "__hip_surface" in one.text:
+        return Skeleton("", one.text, omitted=_TEXTURE)
     if not any(each.is_pointer for each in one.args):
         return Skeleton("", one.text, omitted=_NO_OUTPUT)
     pointers = one.tensors

@@ -42,6 +42,13 @@ KERNELS = {
         "if (i >= n) return; int at = x[i] - 'a'; if (at >= 0 && at < 26) atomicAdd(&bins[at / 4], 1);",
     ),
     "bright": ("const unsigned char* x, unsigned char* out, int n", "if (i < n && x[i] > 128) out[i] = x[i] / 2;"),
+    "tiles": (
+        "const __half* x, __half* out, int n",
+        "nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, __half, nvcuda::wmma::row_major> a;"
+        "nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, __half> sum;"
+        "nvcuda::wmma::load_matrix_sync(a, x + i, n); nvcuda::wmma::fill_fragment(sum, a.x[0]);"
+        "nvcuda::wmma::store_matrix_sync(out + i, sum, n, nvcuda::wmma::mem_row_major);",
+    ),
     "halves": ("const __half* x, __half* out, int n", "if (i < n) out[i] = __hmul(x[i], x[i]);"),
 }
 
@@ -61,7 +68,7 @@ def found(tmp_path_factory, cache):
         f'extern "C" __global__ void __launch_bounds__(128) {name}({takes}) {{ {INDEX} {does} }}\n'
         for name, (takes, does) in KERNELS.items()
     )
-    (folder / "k.cu").write_text(f"#include <cuda_fp16.h>\n{HEAD}{''.join(lines)}")
+    (folder / "k.cu").write_text(f"#include <mma.h>\n{HEAD}{''.join(lines)}")
     (built,) = build(folder, targets=["sm_90"], cache=cache)
     assert built.error is None, built.error
     return flows(built.code_object.listing)
@@ -88,6 +95,7 @@ def roles(flow: Flow) -> dict[object, str]:
         ("fields", {0: "in", (0, 8): "out"}),
         ("tile", {0: "in", 1: "out"}),
         ("dims", {0: "in", 2: "in", 3: "out"}),
+        ("tiles", {0: "in", 1: "out"}),
         ("halves", {0: "in", 1: "out"}),  # after inline assembly, which contains braces
     ],
 )
