@@ -38,6 +38,9 @@ HIP_ON_CUDA = HEADERS / "cuda"
 """Headers with HIP's names for CUDA's compiler, which stubs include."""
 
 
+_AFTER_PARSING = re.compile(r"^(?:ptxas|nvlink) +(?:fatal|error) *: *(.*)", re.MULTILINE)
+_SEPARATE = "requires separate compilation mode"
+"""Words of nvcc's error for a kernel that launches kernels."""
 _REFUSED = re.compile(rf"^{re.escape(INSTANTIATIONS)}\((\d+)\): error", re.MULTILINE)
 
 
@@ -205,7 +208,9 @@ class _CudaStaging:
         paths = {str(place): str(source.originals[name]) for place, name in staged.originals.items()}
         known = re.compile(rf"(?:{'|'.join(map(re.escape, paths))})(?=[:(,\"' ])")
         log = known.sub(lambda match: paths[match[0]], error.log)
-        causes = (*staged.host.missing, *staged.host.reasons_of(diagnostics(log)))
+        log = _AFTER_PARSING.sub(lambda match: f"{source.path}:1:1: error: {match[1]}", log)
+        is_parsed = _SEPARATE in log or not diagnostics(error.log)  # so that absent headers are not the cause
+        causes = (*(() if is_parsed else staged.host.missing), *staged.host.reasons_of(diagnostics(log)))
         found = remedies(source, source.files, diagnostics(log))
         log = "\n".join((*_with_paths(causes, source), log))
         return PortError(error.module, error.target, log, error.files, remedies=found)

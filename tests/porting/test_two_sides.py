@@ -5,7 +5,9 @@ import pytest
 from parity.build.modules import build
 from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
+from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.errors import NoSource
+from parity.errors import MissingTool
 from parity.platform.cache import Cache
 
 CUDA = """
@@ -127,3 +129,29 @@ def test_cache_key_contains_forced_headers(folders, cache):
     first = once()
     (folders / "include" / "two.h").write_text("#define TWO 3.0f\n")
     assert once() != first
+
+
+ELSEWHERE = """
+#include "checks.h"
+__device__ float other(float x);
+__device__ float (*chosen)(float) = other;
+__global__ void call(float* x) { x[0] = chosen(x[0]); }
+"""
+NESTED = """
+#include "checks.h"
+__global__ void leaf(float* x) { x[0] = 1; }
+__global__ void root(float* x) { leaf<<<1, 1>>>(x); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"), [(ELSEWHERE, "function '_Z5otherf'"), (NESTED, "requires separate compilation mode")]
+)
+def test_first_error_of_cuda_is_what_remains_without_absent_headers(tmp_path, cache, text, cause):
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    (tmp_path / "m.cu").write_text(text)
+    (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
+    assert cause in built.first_finding, built.error
