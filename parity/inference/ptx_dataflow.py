@@ -122,6 +122,9 @@ class Flow:
         wholes: Integers that the kernel compares elements behind a pointer with, by pointer: both sides of the limit.
         private: True if threads have private arrays.
         random: True if the kernel draws numbers with cuRAND.
+        variables: The ``__device__`` variables that the kernel uses.
+        indirect: True if the kernel writes through pointers that it reads from memory.
+        prints: True if the kernel prints.
     """
 
     types: tuple[str, ...]
@@ -141,6 +144,9 @@ class Flow:
     wholes: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
     private: bool = False
     random: bool = False
+    variables: tuple[str, ...] = ()
+    indirect: bool = False
+    prints: bool = False
 
 
 def flows(ptx: str) -> dict[str, Flow]:
@@ -148,6 +154,7 @@ def flows(ptx: str) -> dict[str, Flow]:
     variables = module_variables(ptx).values()
     dynamic = [each.name for each in variables if each.space == "shared" and not each.size]
     sizes = {each.name: each.size for each in variables if each.space == "const" and not each.value}
+    writable = {each.name for each in variables if each.space == "global" and not each.name.startswith("$")}
     random = {number for number, path in file_names(ptx).items() if "curand" in PurePath(path).name}
     found = {}
     for text in (each for each in function_texts(ptx).values() if each.entry):
@@ -158,7 +165,8 @@ def flows(ptx: str) -> dict[str, Flow]:
         found[text.name] = replace(
             kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables,
             private=_PRIVATE.search(text.text) is not None,
-            random=not random.isdisjoint(map(int, _LINE.findall(text.text))),
+            random=not random.isdisjoint(map(int, _LINE.findall(text.text))), variables=tuple(sorted(words & writable)),
+            prints="vprintf" in words,
         )  # fmt: skip
     return found
 
@@ -257,6 +265,9 @@ class _DataFlow:
             loaded=self._parts,
             reals=tuple(dict.fromkeys(filter(math.isfinite, self._reals))),
             wholes=self._wholes(known),
+            indirect=any(
+                what != "ld" and not keys and self._slice(at) & self._fetched for what, _, at, _, keys in accesses
+            ),
         )
 
     def _wholes(self, known: set[Key]) -> dict[Key, tuple[int, ...]]:

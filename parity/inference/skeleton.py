@@ -33,13 +33,12 @@ from parity.inference.tensor_roles import (
     tensors_by_role,
     written_tensors,
 )
-from parity.model.code_object import Kernel, spelled, unqualified
+from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
 from parity.op import Op
 
 _NO_OUTPUT = "it has no output that it is given, so nothing can be compared"
 _TEXTURE = "it uses a texture or a surface, which parity does not emulate"
-_NOTHING_WRITTEN = "it writes to nothing that it is given, so nothing can be compared"
 _UNWRITTEN, _OUTSIDE = "never-written", "out-of-bounds"
 """Words of failures that a more careful declaration may avoid."""
 TOO_LITTLE = "the cases show too little"
@@ -186,7 +185,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     pointers = one.tensors
     written = written_tensors(pointers)
     if not written:
-        return Skeleton("", one.text, omitted=_NOTHING_WRITTEN)
+        return Skeleton("", one.text, omitted=_without_output(one.flow))
     kinds = argument_kinds(alike, written)
     probed = _probe(one, kinds, single=attempt.single)
     spec = _scaled(probed, attempt) if isinstance(probed, InferredSpec) else None
@@ -224,6 +223,18 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         doubt=_doubt(one, spec),
         again=partial(_again, name, source, alike, attempt),
     )
+
+
+def _without_output(flow: Flow | None) -> str:
+    """Return why a kernel that writes to nothing that it is given cannot be declared."""
+    reason = "it writes to nothing that it is given"
+    if flow and flow.indirect:
+        reason = "it writes through pointers that it reads from memory, which a declaration cannot describe"
+    elif flow and (variables := ", ".join(map(source_name, flow.variables))):
+        reason = f"it writes at most to __device__ variables ({variables})"
+    elif flow and flow.prints:
+        reason = "it only prints"
+    return f"{reason}, so nothing can be compared"
 
 
 def _again(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt, reason: str) -> Skeleton | None:

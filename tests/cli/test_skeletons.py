@@ -234,3 +234,22 @@ def test_init_op_with_one_type_is_listed_by_its_output(parity, tmp_path):
     )
     assert parity("init", tmp_path).code == 0
     assert 'types=("i32",),' in (tmp_path / "cases" / "signs.py").read_text()
+
+
+WITHOUT_OUTPUT = """
+#include <stdio.h>
+__device__ float total;
+__global__ void adds(const float* x) { atomicAdd(&total, x[threadIdx.x]); }
+__global__ void says(const float* x, int n) { if (x[0] > n) printf("%d", n); }
+__global__ void fills(float* const* parts, int n) { if (threadIdx.x < n) parts[blockIdx.x][threadIdx.x] = 1; }
+"""
+
+
+def test_init_says_where_kernel_without_output_writes(parity, tmp_path, monkeypatch, with_nvcc):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "few.cu").write_text(WITHOUT_OUTPUT)
+    monkeypatch.chdir(tmp_path)
+    parity("init")
+    text = (tmp_path / "cases" / "few.py").read_text()
+    for reason in ("at most to __device__ variables (total)", "it only prints", "pointers that it reads from memory"):
+        assert reason in text
