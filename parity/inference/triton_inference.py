@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from parity.compilers.errors import CompileError
-from parity.compilers.targets import TRITON_TARGETS, target
+from parity.compilers.targets import DEFAULT_TARGETS, TRITON_TARGETS, target
 from parity.errors import ParityError
 from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.ptx_dataflow import Flow, flows
@@ -27,6 +27,8 @@ from parity.triton_kernels.kernel import Constant, Specialization, TritonKernel,
 
 PROBED, OTHER = TRITON_TARGETS
 """The target whose code is probed, and another one that has to compile."""
+_NEWEST = max(map(target, DEFAULT_TARGETS), key=lambda each: each.isa)
+"""A target with other matrix cores, into whose shared memory a launch should fit as well."""
 _REAL, _PRODUCTS = ("f32", "f16", "bf16", "i32", "i8"), ("f16", "bf16", "f32", "i8")
 """Dtypes of tensors to try, and those for kernels that multiply matrices."""
 _CALLED, _CALLED_PRODUCTS = ("float32", "float16"), ("float16", "float32")
@@ -51,7 +53,7 @@ def triton_skeletons(
     """
     trials = [[*_trials(each, root)] for each in kernels]
     functions = [_candidates(each, tried) for each, tried in zip(kernels, trials, strict=True)]
-    found = first_compiling(root, roots, functions, [target(PROBED), target(OTHER)])
+    found = first_compiling(root, roots, functions, [target(PROBED), target(OTHER), _NEWEST])
     for kernel, tried, result in zip(kernels, trials, found, strict=True):
         yield kernel, _skeleton(root, module, kernel, tried, result, prober)
 

@@ -40,6 +40,8 @@ DIVISIBLE = 16
 _LLVM_ERROR = re.compile(r"^error: (.+)", re.MULTILINE)
 _SKIPPED = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
 """Errors for which Triton's autotuner skips a configuration."""
+_NEEDED = 2
+"""Targets for which a kernel must compile. The launch of host code should also fit into the memory of further ones."""
 _MOST_LAUNCHES = 8
 """Launches by host code to compile for each function."""
 
@@ -94,7 +96,8 @@ def described(
 ) -> dict[str, Any]:
     """Describe a function: its first kernel that compiles for most targets, and the error for the next target.
 
-    Launches that the project's host code makes are preferred: one, and one with larger tensors.
+    Launches that the project's host code makes are preferred: one, and one with larger tensors. They compile for all
+    targets if possible, and otherwise for the first two, as all other kernels do.
     """
     found: dict[str, Any] = {"chosen": -1, "targets": 0, "error": "", "constants": {}, "options": {}, "launches": []}
     if function["kernels"]:
@@ -103,29 +106,30 @@ def described(
         is_larger = launch.pop("larger", False)
         if found["launches"] and not is_larger:
             break
+        best, chosen = _NEEDED - 1, {}
         for stages in _stages(launch["kernel"]["options"]):
-            launch["kernel"]["options"] |= stages
-            try:
-                for each in targets:
-                    _tried(launch["kernel"], root, output, *each)
-            except Exception as error:
-                found["error"] = explained(error, root)
-            else:
-                found |= {"chosen": 0, "targets": len(targets), "launches": [*found["launches"], launch]}
+            kernel = {**launch["kernel"], "options": {**launch["kernel"]["options"], **stages}}
+            done, error = _tried(kernel, root, output, targets)
+            if done > best:
+                best, chosen = done, kernel
+            if done == len(targets):
                 break
+            found["error"] = error
+        if chosen:
+            found |= {"chosen": 0, "targets": _NEEDED, "launches": [*found["launches"], launch | {"kernel": chosen}]}
     if found["launches"]:
         return found
+    targets = targets[:_NEEDED]
     for number, kernel in enumerate(function["kernels"]):
-        done = 0
+        done, tuned = 0, dict[str, Any]()
         try:
             tuned = tuned_values(kernel, root, targets[0][1])
-            for name, values in tuned.items():
-                kernel = {**kernel, name: {**kernel[name], **values}}
-            for each in targets:
-                _tried(kernel, root, output, *each)
-                done += 1
         except Exception as error:
             message = explained(error, root)
+        else:
+            for name, values in tuned.items():
+                kernel = {**kernel, name: {**kernel[name], **values}}
+            done, message = _tried(kernel, root, output, targets)
         if done > found["targets"]:
             found |= {"chosen": number, "targets": done, "error": "", **tuned}
         if done == len(targets):
@@ -140,16 +144,19 @@ def _stages(options: Mapping[str, Any]) -> list[dict[str, int]]:
     return [{}, {"num_stages": 1}] if options.get("num_stages", 2) > 1 else [{}]
 
 
-def _tried(kernel: Mapping[str, Any], root: Path, output: Path, where: Any, loader: Loader, most: int) -> None:
-    """Compile a kernel for a target.
-
-    Raises:
-        ValueError: It needs more shared memory than a workgroup can have.
-    """
-    set_driver(where)
-    needed = compiled(kernel, root, where, output / "trial", loader)["shared"]
-    if needed > most:
-        raise ValueError(f"the kernel needs {needed} bytes of shared memory; {where.arch} has {most}")
+def _tried(
+    kernel: Mapping[str, Any], root: Path, output: Path, targets: list[tuple[Any, Loader, int]]
+) -> tuple[int, str]:
+    """Compile a kernel for targets. Return for how many it compiles and fits, and the error for the next one."""
+    for done, (where, loader, most) in enumerate(targets):
+        set_driver(where)
+        try:
+            needed = compiled(kernel, root, where, output / "trial", loader)["shared"]
+        except Exception as error:
+            return done, explained(error, root)
+        if needed > most:
+            return done, f"the kernel needs {needed} bytes of shared memory; {where.arch} has {most}"
+    return len(targets), ""
 
 
 def made_launches(function: Mapping[str, Any], root: Path, loader: Loader) -> Iterator[dict[str, Any]]:
