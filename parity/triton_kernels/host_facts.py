@@ -11,7 +11,7 @@ import math
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 LAST = "last dims"
@@ -35,10 +35,23 @@ class Complaint:
     last: tuple[str, str, Any] | None = None
 
 
+def _bound(name: str, step: int) -> Callable[[Any, Any], Any]:
+    """Return a comparison of an extent. If it fails, the extent may be ``step`` more than the other number."""
+
+    def compare(self: Any, other: Any) -> Any:
+        found = getattr(int, name)(int(self), other)
+        if found is False and self.key and other + step > 0:
+            Complaint.last = self.key, f"dim{self.axis}", int(other) + step
+        return found
+
+    return compare
+
+
 class Extent(int):
     """A dim of the argument ``key``."""
 
     key, axis = "", 0
+    __le__, __lt__, __ge__, __gt__ = _bound("__le__", 0), _bound("__lt__", -1), _bound("__ge__", 0), _bound("__gt__", 1)
 
     def __eq__(self, other: object) -> bool:
         if self.key and isinstance(other, int) and int(self) != int(other):

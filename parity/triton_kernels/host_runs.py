@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import inspect
 import io
 import itertools
@@ -266,7 +267,7 @@ def _suspected(error: Exception, guesses: _Guesses) -> tuple[str, str, Any] | No
     line, names = "", dict[str, Any]()
     if frames:
         frame, number = frames[-1]
-        line = linecache.getline(frame.f_code.co_filename, number)
+        line = _condition(frame.f_code.co_filename, number) or linecache.getline(frame.f_code.co_filename, number)
         names = {**frame.f_globals, **frame.f_locals}
     if "None" in str(error):
         for name in re.findall(r"[A-Za-z_]\w*", line):
@@ -281,11 +282,34 @@ def _suspected(error: Exception, guesses: _Guesses) -> tuple[str, str, Any] | No
         if isinstance(found, Extent | Guess) and found.key and found not in allowed:
             fact = f"dim{found.axis}" if isinstance(found, Extent) else "value"
             return found.key, fact, min(allowed, key=lambda each: (abs(each - found), each))
+    if (kinds := [each for each in re.findall(r"torch\.(\w+)", line) if each in DTYPES]) and ".dtype" in line:
+        for name in re.findall(r"(\w+)\.dtype\b", line):
+            if isinstance(tensor := names.get(name), Tensor) and tensor.key and tensor.dtype.title not in kinds:
+                return tensor.key, "dtype", kinds[0]
     if ranked := re.search(r"len\((\w+)\.(?:shape|size\(\))\)\s*(==|>=?)\s*(\d)", line):
         tensor = names.get(ranked[1])
         if isinstance(tensor, Tensor) and tensor.key:
             return tensor.key, "rank", int(ranked[3]) + (ranked[2] == ">")
     return Complaint.last
+
+
+@functools.cache
+def _condition(file: str, number: int) -> str:
+    """Return the condition that failed, in one line, if this line asserts, or raises an error below an ``if``."""
+    found = ""
+    for each in ast.walk(_tree(file)):
+        if isinstance(each, ast.Assert) and each.lineno <= number <= (each.end_lineno or 0):
+            return ast.unparse(each.test)
+        if isinstance(each, ast.If):
+            raises = (one for one in (*each.body, *each.orelse) if isinstance(one, ast.Raise))
+            if any(one.lineno <= number <= (one.end_lineno or 0) for one in raises):
+                found = ast.unparse(each.test)
+    return found
+
+
+@functools.cache
+def _tree(file: str) -> ast.Module:
+    return ast.parse("".join(linecache.getlines(file)))
 
 
 def _call(path: Path, owner: str, function: ast.FunctionDef, loader: Loader, guesses: _Guesses) -> None:
@@ -379,7 +403,7 @@ def _defaults(function: Any) -> dict[str, Any]:
 def _kind(node: ast.FunctionDef, argument: ast.arg, defaults: Mapping[str, Any]) -> str:
     """Guess what an argument is from its annotation, its name and its use."""
     name, text = argument.arg, ast.unparse(argument.annotation) if argument.annotation else ""
-    if re.search(r"(?i)(?:list|sequence|tuple)\[.*tensor", text):
+    if re.search(r"(?i)^(?!(?:\w+\.)*(?:union\[)?(?:\w+\.)*tensor).*(?:list|sequence|tuple)\[.*tensor", text):
         return "list"
     if "Tensor" in text:
         return "tensor"

@@ -7,7 +7,7 @@ neighbours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,13 @@ class Device(str):
     @property
     def type(self) -> str:
         return self.partition(":")[0]
+
+
+class Sorted(NamedTuple):
+    """What PyTorch's ``sort`` and ``topk`` return."""
+
+    values: Tensor
+    indices: Tensor
 
 
 class Tensor:
@@ -236,6 +243,17 @@ class Tensor:
         return self
 
     type = to
+
+    # --- pairs of elements and their places ---
+    def sort(self, dim: int = -1, descending: bool = False, **_: Any) -> Sorted:
+        order = np.argsort(self.array, axis=dim, kind="stable")
+        return self._placed(np.flip(order, axis=dim) if descending else order, dim)
+
+    def topk(self, count: int, dim: int = -1, **_: Any) -> Sorted:
+        return self._placed(np.take(np.argsort(-self.array, axis=dim), range(int(count)), axis=dim), dim)
+
+    def _placed(self, order: Array, dim: int) -> Sorted:
+        return Sorted(self._other(np.take_along_axis(self.array, order, axis=dim)), Tensor(order, _I64))
 
     # --- new tensors ---
     def _new(self, shape: Sequence[Any], named: Any, fill: Any) -> Tensor:

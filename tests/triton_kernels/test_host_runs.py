@@ -73,6 +73,25 @@ def run(x, index, scale=0.25, bias=None):
     assert launch["constants"]["FLAG"] is False  # the default
 
 
+def test_conditions_of_assertions_and_errors_correct_guesses(tmp_path):
+    host = """
+def run(x, index, width):
+    assert x.dtype == torch.bfloat16
+    assert width in {
+        48,
+        96,
+    }, "only these sizes"
+    if index.dtype not in (torch.int64, torch.uint64):
+        raise TypeError("positions of 64 bits")
+    order, places = index.sort(-1)
+    kernel[(1,)](x, torch.empty_like(x), order, order.topk(2).indices.numel(), 0.5, 1, BLOCK=width)
+"""
+    launch = first(tmp_path, host)
+    found = tensors(launch)
+    assert found["x"][0] == found["out"][0] == "*bf16" and found["index"][0] == "*i64"
+    assert launch["constants"]["BLOCK"] == 48 and values(launch)["n"] == "2"
+
+
 def test_configurations_heuristics_and_grid_of_keywords_are_evaluated(tmp_path):
     decorators = (
         '@triton.autotune(configs=[triton.Config({"BLOCK": n}, num_warps=2) for n in (256, 64)], key=["n"])\n'
