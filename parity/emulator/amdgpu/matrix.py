@@ -102,13 +102,14 @@ def matrix_mnemonics(name: str) -> Mapping[str, MatrixInstruction]:
     return found
 
 
-_MATRIX = re.compile(r"\bv_\w*(?:mfma|wmma|mmac)\w*")
+MATRIX = re.compile(r"\bv_\w*(?:mfma|wmma|mmac)\w*")
+"""Matches the names of matrix instructions."""
 
 
 def flushes_subnormals(code: str, name: str) -> bool:
     """True if code for a target has matrix instructions that treat subnormal numbers as 0."""
     known = matrix_mnemonics(name)
-    return any(row.flush for found in set(_MATRIX.findall(code)) if (row := known.get(found)))
+    return any(row.flush for found in set(MATRIX.findall(code)) if (row := known.get(found)))
 
 
 def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:

@@ -17,6 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from parity.emulator.amdgpu.approximate import APPROXIMATE
+from parity.emulator.amdgpu.matrix import MATRIX
 from parity.emulator.instruction import Instruction
 from parity.model.launch import Arithmetic
 
@@ -108,10 +109,16 @@ def round_to_nearest(listing: str, kernel: str, types: Sequence[str]) -> str:
 
 
 def nearest_places(items: Sequence[Instruction | str], descriptor: Mapping[str, int]) -> frozenset[int]:
-    """Return the places of the instructions that round to nearest in shadow runs."""
+    """Return the places of the instructions that round to nearest in shadow runs.
+
+    Matrix instructions are not among them: they add in another order than CUDA's, and may flush subnormal numbers.
+    """
     kinds = "|".join(each for each in TYPES if descriptor.get(_DIRECTIVE + each))
     named = re.compile(rf"(?<!b)(?:{kinds})(?!\d)") if kinds else None
-    typed = {i for i, item in enumerate(items) if named and isinstance(item, Instruction) and named.search(item.text)}
+    typed = {
+        i for i, item in enumerate(items)
+        if named and isinstance(item, Instruction) and named.search(item.text) and not MATRIX.search(item.text)
+    }  # fmt: skip
     return integer_divisions(items) | typed
 
 
