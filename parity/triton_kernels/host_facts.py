@@ -6,12 +6,14 @@ the correction. A comparison that fails leaves a ``Complaint``. This file import
 
 from __future__ import annotations
 
+import ast
 import dis
 import math
 import re
 import sys
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 LAST = "last dims"
@@ -127,6 +129,25 @@ class Size(tuple[int, ...]):
         return place
 
 
+_SHAPE = re.compile(r"[\[(]((?:[^\[\](),]+,)+[^\[\](),]*|\w+)[\])]")
+"""Matches a shape in a comment: ``[num_seqs, heads * groups, head_size]`` or ``(n,)``."""
+_NO_SHAPE = re.compile(r"(?i)tensor|torch|optional|default|float|bool|int|e\.g|\w \w+ \w")
+
+
+def stated_ranks(path: Path, function: ast.FunctionDef) -> dict[str, int]:
+    """Return the ranks of the arguments whose shapes a comment behind them, or the docstring, states."""
+    lines = path.read_text(errors="replace").splitlines()
+    text = ast.get_docstring(function) or ""
+    found: dict[str, int] = {}
+    for each in (*function.args.args, *function.args.kwonlyargs):
+        comment = lines[(each.end_lineno or each.lineno) - 1].partition("#")[2]
+        described = re.search(rf"(?m)^\W*{re.escape(each.arg)}\b(.*)", text)
+        for shape in _SHAPE.findall(f"{comment} {described[1] if described else ''}"):
+            if not _NO_SHAPE.search(shape):
+                found.setdefault(each.arg, len([dim for dim in shape.split(",") if dim.strip()]))
+    return found
+
+
 def _unpacked(frame: types.FrameType) -> int:
     """How many values the current instruction of a frame unpacks; 0 if it does something else."""
     code, at = frame.f_code.co_code, frame.f_lasti
@@ -176,11 +197,18 @@ class Guess(Number, int):
         return int(self)
 
 
-class Table(dict[str, int]):
-    """Constants of a launch by name, such as ``config["BLOCK_SIZE_M"]``."""
+class Table(dict[str, Any]):
+    """The argument ``key``, which holds constants of a launch by name, such as ``config["BLOCK_SIZE_M"]``.
 
-    def __missing__(self, name: str) -> int:
-        return {"num_warps": 4, "num_stages": 2}.get(name, 1 if re.match(r"(?i)group|split|num_", name) else 32)
+    ``entry`` returns the entry of a key, ``KEY.NAME``, with a usual value.
+    """
+
+    def __init__(self, key: str, entry: Callable[[str, int], Any]) -> None:
+        self._key, self._entry = key, entry
+
+    def __missing__(self, name: str) -> Any:
+        usual = {"num_warps": 4, "num_stages": 2}.get(name, 1 if re.match(r"(?i)group|split|num_", name) else 32)
+        return self._entry(f"{self._key}.{name}", usual)
 
 
 class Rank(int):

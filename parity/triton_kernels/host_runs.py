@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.triton_kernels.host_facts import LAST, Complaint, Contradiction, Extent, Guess, Real, Table
+from parity.triton_kernels.host_facts import LAST, Complaint, Contradiction, Extent, Guess, Real, Table, stated_ranks
 from parity.triton_kernels.host_records import MOST_ELEMENTS, Launched, Unusable, launched
 from parity.triton_kernels.host_tensors import DTYPES, Tensor, is_of_tensor
 from parity.triton_kernels.host_torch import Context, Function
@@ -87,7 +87,7 @@ class _Guesses:
         if kind == "object":
             return _Object(key, self)
         if kind == "table":
-            return Table()
+            return Table(key, self._entry)
         if kind == "real" or (kind == "number" and REAL.fullmatch(name)):
             real = Real(1e-5 if "eps" in name else 0.5)
             real.key = key
@@ -98,6 +98,14 @@ class _Guesses:
         number = Guess(
             facts.get("value", self.size[1] if re.search(r"(?i)dim|hidden|_?[dkv]$", name) else self.size[0])
         )
+        number.key = key
+        return number
+
+    def _entry(self, key: str, usual: int) -> Any:
+        """Return an entry of a table."""
+        if key in self.facts:
+            return self.value(key, "number")
+        number = Guess(usual)
         number.key = key
         return number
 
@@ -144,6 +152,11 @@ class _Object:
         )
         self.__dict__[name] = value
         return value
+
+    def __getitem__(self, name: Any) -> Any:
+        if not isinstance(name, str):
+            raise TypeError(name)
+        return getattr(self, name)
 
     def save_for_backward(self, *tensors: Any) -> None:
         self.__dict__["saved_tensors"] = tensors
@@ -197,7 +210,7 @@ def _runs(
     path: Path, owner: str, function: ast.FunctionDef, reals: Sequence[str], loader: Loader, end: float
 ) -> Iterator[dict[str, Any]]:
     """Yield the launches of one function: one for each dtype and way of using optional arguments that leads to it."""
-    facts: dict[str, dict[str, Any]] = {}
+    facts: dict[str, dict[str, Any]] = {name: {"rank": rank} for name, rank in stated_ranks(path, function).items()}
     runs = 0
     for optional, flag in ((False, False), (True, True), (True, False)):
         for real in reals:
@@ -272,7 +285,9 @@ def _suspected(error: Exception, guesses: _Guesses) -> tuple[str, str, Any] | No
     if "None" in str(error):
         for name in re.findall(r"[A-Za-z_]\w*", line):
             if names.get(name, name) is None:
-                return name, "kind", "number" if "operand" in str(error) or "compar" in str(error) else "tensor"
+                used = re.search(r"no attribute '(\w+)'", str(error))
+                other = "object" if used and not is_of_tensor(used[1]) else "tensor"
+                return name, "kind", "number" if "operand" in str(error) or "compar" in str(error) else other
     if isinstance(error, KeyError) and isinstance(error.args[0], Guess):
         tables = [names.get(table) for table in re.findall(r"(\w+)\[", line)]
         known = next((each for each in tables if isinstance(each, dict) and each), None)

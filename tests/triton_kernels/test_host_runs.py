@@ -92,6 +92,27 @@ def run(x, index, width):
     assert launch["constants"]["BLOCK"] == 48 and values(launch)["n"] == "2"
 
 
+def test_comments_state_ranks_and_tables_may_hold_tensors(tmp_path):
+    host = """
+def run(
+    x,  # [rows, heads * 2, dim]
+    index,
+    params=None,
+):
+    \'\'\'Launch.
+
+    Args:
+        index (torch.Tensor): Positions, of shape (rows, 2)
+    \'\'\'
+    weight = params.entries["first"]
+    rows, cols = weight.shape
+    kernel[(rows,)](x, weight, index, x.stride(0), 0.5, index.stride(0), BLOCK=cols)
+"""
+    launch = first(tmp_path, host)
+    assert values(launch)["n"] == "256" and values(launch)["stride"] == "16"
+    assert tensors(launch) == {"x": ("*fp32", 4096), "out": ("*fp32", 256), "index": ("*i32", 256)}
+
+
 def test_configurations_heuristics_and_grid_of_keywords_are_evaluated(tmp_path):
     decorators = (
         '@triton.autotune(configs=[triton.Config({"BLOCK": n}, num_warps=2) for n in (256, 64)], key=["n"])\n'
