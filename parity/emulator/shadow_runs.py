@@ -28,7 +28,10 @@ BF16_SHADOW_RUNS = (_APART | _NARROW, _APART | _NARROW | ROUND_DOWN)
 """Runs with the roundings of a compiler that does not contract, for kernels that compute with bf16 in f32."""
 
 UNFLUSHED_SHADOW_RUNS = tuple(_SHADOW["KEEP_SUBNORMALS"] | number for number in SHADOW_RUNS)
-"""Runs of a matrix core that keeps subnormal numbers, like CUDA's; AMD's treats them as zero (divergence D25)."""
+"""Runs with a matrix core and exponentials that keep subnormal numbers, like CUDA's (divergences D13, D25).
+
+They round like the runs of ``SHADOW_RUNS`` at the same place.
+"""
 
 
 def shadow_seed(seed: int, number: int) -> int:

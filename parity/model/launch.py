@@ -321,7 +321,8 @@ class Shadows:
         nearest: the unmodified launch.
         moved: launches in which operations round up or down, each by at most one ULP.
         narrowed: launches in which products of two bf16 are rounded to bf16; empty without bf16.
-        unflushed: launches in which matrix cores keep subnormal numbers; empty if they always do.
+        unflushed: launches in which matrix cores and exponentials keep subnormal numbers, with the roundings of the
+            first of ``moved``; a single one without matrix cores that flush them, and none without such exponentials.
     """
 
     nearest: Outcome

@@ -100,9 +100,12 @@ class EmulatedSession(DeviceSession):
         if all(each.fault is None and _same_bytes(each, nearest) for each in moved):
             moved += runs(shadow_runs.EXTRA_SHADOW_RUNS)
         has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
-        has_flush = any(self._device.flushes_subnormals(code, each.kernel) for each in launch.sequence)
+        kernels = [each.kernel for each in launch.sequence]
+        has_flush = any(self._device.flushes_subnormals(code, each) for each in kernels)
+        has_exp = any(self._device.has_exponentials(code, each) for each in kernels)
+        unflushed = shadow_runs.UNFLUSHED_SHADOW_RUNS[: None if has_flush else int(has_exp)]
         narrow = runs(shadow_runs.BF16_SHADOW_RUNS) if has_bf16 else ()
-        return Shadows(nearest, moved, narrow, runs(shadow_runs.UNFLUSHED_SHADOW_RUNS) if has_flush else ())
+        return Shadows(nearest, moved, narrow, runs(unflushed))
 
 
 @dataclass(frozen=True)

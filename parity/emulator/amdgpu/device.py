@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from parity.emulator.amdgpu.data_sections import data_image
@@ -15,6 +16,8 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.language import Language
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic
+
+_EXP = re.compile(r"\bv_exp_f32")
 
 
 class AmdgpuDevice(Device):
@@ -37,3 +40,8 @@ class AmdgpuDevice(Device):
     def flushes_subnormals(code: CodeObject, kernel: str) -> bool:
         """True if a kernel, or a function it calls, has matrix instructions that treat subnormal numbers as zero."""
         return any(flushes_subnormals(body.text, code.target) for body in function_bodies(code.listing, kernel))
+
+    @staticmethod
+    def has_exponentials(code: CodeObject, kernel: str) -> bool:
+        """True if a kernel, or a function it calls, has the f32 exponential, which returns 0 for subnormal numbers."""
+        return any(_EXP.search(body.text) for body in function_bodies(code.listing, kernel))

@@ -1,5 +1,6 @@
 // The longer functions of generated kernels. All roundings are explicit, so results are the same on every machine.
 #include "approximate.h"
+#include "shadow.h"
 
 // --- transcendental instructions ---
 // Division and square root are correctly rounded. Other functions are computed in double, so their error is at most about
@@ -88,7 +89,9 @@ V<f32> exp_f32(In<f32> x) { // x - k is exact; a normal result is rounded before
   V<f32> k = even(x), y = to<f32>(exp2(to<f64>(x - k)));
   y = as<f32>(as<u32>(y) + (as<u32>(to<i32>(k)) << 23));
   y = sel(x < 128.0f, y, all(__builtin_inff()));
-  return approximate(EXP, x, sel(x >= -126.0f, y, sel(x < -126.0f, all(0.0f), x + x)), [&] { return power(x); });
+  y = approximate(EXP, x, sel(x >= -126.0f, y, sel(x < -126.0f, all(0.0f), x + x)), [&] { return power(x); });
+  const bool kept = drawing.seed & KEEP_SUBNORMALS && rounding_direction() != TO_NEAREST;
+  return kept ? sel(x < -126.0f, to<f32>(power(x)), y) : y;
 }
 V<f32> log_f32(In<f32> a) {
   V<f32> x = flushed(a);

@@ -11,7 +11,7 @@ enum ShadowRun {
   PATTERN = 4,         // times 1 to 6: the direction changes at every place, every second, fourth ... thirty-second place
   RANDOM = 28,         // the direction is random: by place, by how often it was reached, and by wavefront
   NARROW_PRODUCTS = 32, // products of two bf16 numbers are bf16 numbers
-  KEEP_SUBNORMALS = 64, // matrix cores keep subnormal numbers
+  KEEP_SUBNORMALS = 64, // matrix cores, and exp of f32, keep subnormal numbers
   EACH_LANE = 128,     // with RANDOM, lanes round in different directions
   RUN_NUMBERS = 256
 };
