@@ -101,11 +101,8 @@ class CompiledLibrary(HipLibrary):
             LibraryError: A library call or the process failed.
             NotAvailable: The GPU cannot be opened.
         """
-        size = math.prod(asked.shape)
-        if not size:
-            return np.zeros(asked.shape, asked.dtype.numpy)
         tensors = [_tensor(name, array, self.strided) for name, array in asked.inputs.items()]
-        poison = np.full(asked.dtype.itemsize * size, NAN, np.uint8).view(asked.dtype.numpy)
+        poison = np.full(asked.dtype.itemsize * math.prod(asked.shape), NAN, np.uint8).view(asked.dtype.numpy)
         out = _tensor("out", poison.reshape(asked.shape))
         params = {
             name: (float(value), int(value) if value.dtype.kind in "ui" else 0) for name, value in asked.params.items()

@@ -100,8 +100,11 @@ def test_error_affects_one_call_only(library, op, says):
     assert np.array_equal(library.compute("gfx1100", asked(X)), X * 2)
 
 
-def test_empty_result_does_not_call_library():
-    assert runner("rocblas").compute("gfx1100", asked(X[:0])).shape == (0, 4)
+@needs_hip
+def test_empty_result_needs_op_as_any_other(library):
+    assert library.compute("gfx1100", asked(X[:0])).shape == (0, 4)
+    with pytest.raises(Unsupported, match=r"^the library does not have test\.other$"):
+        library.compute("gfx1100", asked(X[:0], op="other"))
 
 
 def test_library_that_is_compiled_for_dtypes_refuses_others():

@@ -9,6 +9,7 @@ using T = TYPE; // of the elements
 
 // Calls a function of hipCUB twice: for the size of its temporary memory, and with this memory.
 template <typename Function> static void twice(const Call &call, Function function) {
+    if (!call["out"].numel()) return;
     size_t bytes = 0;
     check(function(nullptr, bytes), call.op);
     Memory memory(bytes);
@@ -50,7 +51,7 @@ static void argsort(const Call &call) {
 template <typename Reduce> static void reduction(const Call &call, Reduce reduce) {
     const Tensor &x = call["x"], &out = call["out"];
     int64_t rows = out.numel();
-    auto starts = offsets(rows, x.numel() / rows);
+    auto starts = offsets(rows, rows ? x.numel() / rows : 0);
     Memory begin(starts.data(), starts.size() * sizeof(int));
     const int *first = (const int *)begin.data;
     twice(call, [&](void *memory, size_t &bytes) {

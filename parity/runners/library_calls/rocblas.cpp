@@ -52,6 +52,7 @@ static void product(const Call &call) {
     DO(rocblas_set_stream, handle, call.stream);
     const Tensor &a = call["a"], &b = call["b"], &out = call["out"];
     rocblas_datatype type = type_of(a);
+    if (!out.numel()) return;
     Operand left = operand(b), right = operand(a);
     int64_t batch = out.rank == 3 ? out.shape[0] : 1;
     int m = int(out.shape[out.rank - 1]), n = int(out.shape[out.rank - 2]), k = int(a.shape[a.rank - 1]);
