@@ -303,3 +303,23 @@ def test_device_malloc_is_unsupported_feature(run):
 def test_function_template_argument_is_called(run):
     (symbol,) = (name for name in run.code.kernels if "with_a_function" in name)
     assert run(symbol, 64, numbers(64), np.zeros(64, np.int32), block=64)[1].tolist() == (2 * numbers(64)).tolist()
+
+
+TAPS = """
+__constant__ float taps[7] = {1, 2, 3, 4, 5, 6, 7};
+extern "C" __global__ void filtered(int n, const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (int k = 0; k < 7; k++) sum += taps[k] * x[(i + k) % n];
+    y[i] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+def test_scalar_load_of_odd_number_of_constants_is_no_fault(tmp_path, cache, target):
+    """Compilers read 7 numbers with one load of 8, because the variable is aligned to 16 bytes."""
+    (tmp_path / "taps.cu").write_text(TAPS)
+    (built,) = build(tmp_path, targets=[target], cache=cache)
+    run = Workgroups(AmdgpuDevice(cache=cache), built.code_object)
+    assert run("filtered", 64, np.ones(64, np.float32), np.zeros(64, np.float32), block=64)[1].tolist() == [28] * 64

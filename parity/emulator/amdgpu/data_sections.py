@@ -55,7 +55,7 @@ def data_image(listing: str) -> Image:
 
 def _read_section(data: ImageBuilder, first: int, lines: list[str], writable: bool) -> None:
     """Append a data section whose first line is line ``first`` of the listing."""
-    symbol = ""
+    symbol, alignment = "", 1
     inside = False  # of data: .rodata also holds the descriptors of kernels
     for number, text in enumerate(lines, first):
         if not text:
@@ -64,7 +64,8 @@ def _read_section(data: ImageBuilder, first: int, lines: list[str], writable: bo
             symbol, inside = label[1], True
             data.symbols[symbol] = len(data.content)
         elif text.startswith("\t.p2align"):
-            data.align(1 << int(text.split()[1].rstrip(",")))
+            alignment = 1 << int(text.split()[1].rstrip(","))
+            data.align(alignment)
         elif of := _SIZE.match(text):
             data.sizes[of[1]] = int(of[2])
         elif inside and (address := _ADDRESS.match(text)):
@@ -73,6 +74,7 @@ def _read_section(data: ImageBuilder, first: int, lines: list[str], writable: bo
             data.append(content, writable)
         elif inside and not text.startswith(_DECLARATIONS):
             raise UsageError(f"listing line {number}: parity does not know the directive {text.split()[0]} of data")
+    data.align(alignment)  # compiled scalar loads may read up to it: 32 bytes of 7 numbers
 
 
 def _data_sections(listing: str) -> Iterator[tuple[str, int, list[str]]]:
