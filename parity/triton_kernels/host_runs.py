@@ -48,6 +48,8 @@ _WIDTH, _BITS = re.compile(r"(?i)(?:.*_)?[nw]?_?bits?"), 4
 _TENSOR = re.compile(
     r"(?i)(?:d?[xyqkvobw]|d[a-z]{1,3}|.*(?:weight|bias|tensor|input|output|grad|hidden|state|cache|logits).*)"
 )
+_ALL = "all"
+"""Has the facts of all tensors of real numbers."""
 _OPTIONAL = re.compile(r"\bOptional\[|\bNone\b")
 
 
@@ -123,9 +125,8 @@ class _Guesses:
         longer = self.facts.get(LAST, {}).get(f"dim{shape[-1]}" if shape else "", 0)
         shape = (*shape[:-1], longer) if longer else shape
         shape = tuple(facts.get(f"dim{i}", extent) for i, extent in enumerate(shape))
-        kind = (
-            "int32" if is_index else "bool" if MASK.fullmatch(name) else "uint8" if BYTES.fullmatch(name) else self.real
-        )
+        real = self.facts.get(_ALL, {}).get("dtype", self.real)
+        kind = "int32" if is_index else "bool" if MASK.fullmatch(name) else "uint8" if BYTES.fullmatch(name) else real
         dtype = DTYPES[facts.get("dtype", kind)]
         if np.prod(shape, dtype=float) > MOST_ELEMENTS:
             raise Unusable
@@ -269,7 +270,8 @@ def _corrected(
         if not key or is_settled or (key, fact, repr(value)) in known:
             return None
         known.add((key, fact, repr(value)))
-        guesses.facts.setdefault(key, {})[fact] = value
+        for each in (key, _ALL) if fact == "dtype" and DTYPES[value].is_floating_point else (key,):
+            guesses.facts.setdefault(each, {})[fact] = value
     return None
 
 

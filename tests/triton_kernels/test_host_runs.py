@@ -75,7 +75,7 @@ def run(x, index, scale=0.25, bias=None):
 
 def test_conditions_of_assertions_and_errors_correct_guesses(tmp_path):
     host = """
-def run(x, index, width):
+def run(x, other, index, width):
     assert x.dtype == torch.bfloat16
     assert width in {
         48,
@@ -84,7 +84,7 @@ def run(x, index, width):
     if index.dtype not in (torch.int64, torch.uint64):
         raise TypeError("positions of 64 bits")
     order, places = index.sort(-1)
-    kernel[(1,)](x, torch.empty_like(x), order, order.topk(2).indices.numel(), 0.5, 1, BLOCK=width)
+    kernel[(1,)](x, other, order, order.topk(2).indices.numel(), 0.5, 1, BLOCK=width)
 """
     launch = first(tmp_path, host)
     found = tensors(launch)
