@@ -78,6 +78,10 @@ PTX divides and takes roots in one instruction. AMD's code does so in several, w
 """
 
 
+LESS_PRECISE = "AMD's side is less precise"
+"""Ends the reason why a port is less precise."""
+
+
 def _no_runs() -> None:
     return None
 
@@ -227,7 +231,7 @@ def _loss(
         return ""
     worst = np.unravel_index(np.where(beyond, change / spread, 0.0).argmax(), beyond.shape)
     moved, less = (f"{each[worst] / unit[worst]:,.0f}" for each in (mine.spread, spread))
-    return f"roundings move an element by {moved} ULP, and by {less} ULP in CUDA's code: AMD's side is less precise"
+    return f"roundings move an element by {moved} ULP, and by {less} ULP in CUDA's code: {LESS_PRECISE}"
 
 
 def _moves(side: RoundingRuns) -> bool:

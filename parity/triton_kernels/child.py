@@ -109,10 +109,11 @@ def described(
         best, chosen = _NEEDED - 1, {}
         for stages in _stages(launch["kernel"]["options"]):
             kernel = {**launch["kernel"], "options": {**launch["kernel"]["options"], **stages}}
-            done, error = _tried(kernel, root, output, targets)
+            wanted = targets[:_NEEDED] if is_larger else targets  # it replaces the first launch only if that fails
+            done, error = _tried(kernel, root, output, wanted)
             if done > best:
                 best, chosen = done, kernel
-            if done == len(targets):
+            if done == len(wanted):
                 break
             found["error"] = error
         if chosen:
