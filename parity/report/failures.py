@@ -281,6 +281,8 @@ def _next(kind: str, record: CaseRecord, reproduction: Reproduction) -> str:
     step = steps[0] if steps else CLASSES[kind]["next"] if kind in CLASSES else ""
     if not record.where.side:
         return ""
+    if re.search(r"\.py:\d", record.verdict.detail):  # lines of a Triton function
+        step = step.replace("__syncthreads()", "tl.debug_barrier()")
     commands = {name: reproduction.other(name, record.case) for name in ("explain", "reproduce")}
     return step.format(**commands, build=reproduction.other("build", record.module), n="\n")
 

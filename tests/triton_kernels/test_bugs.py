@@ -152,4 +152,6 @@ def failures(folder, bug, word, monkeypatch):
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
 def test_bug_is_found_and_corrected_kernel_passes(bug, tmp_path, monkeypatch):
     assert failures(tmp_path / "wrong", bug, bug.wrong, monkeypatch) == (1, bug.kinds)
+    report = (tmp_path / "wrong/out/failures.txt").read_text()
+    assert ("add tl.debug_barrier() between" in report) == ("data race" in bug.kinds)
     assert failures(tmp_path / "right", bug, bug.right, monkeypatch) == (0, set())
