@@ -233,8 +233,9 @@ def _source(
     options = sides.cuda if vendor == "cuda" else sides.amd
     if given := prebuilt(path):
         return Source(module, folder, path, options, {}, prebuilt=given)
-    if path.suffix == ".py" and not embeds_cuda(text := read_text(path)):
-        kernels = tuple(settings.kernels.get(module, ()))
+    kernels = tuple(settings.kernels.get(module, ()))
+    has_triton = any(each.startswith("{") for each in kernels)  # a specialization of a Triton function, as JSON
+    if path.suffix == ".py" and (not embeds_cuda(text := read_text(path)) or has_triton):
         return Source(module, folder, path, CompileOptions(), {path: text}, kernels=kernels, is_triton=True)
     root, source, ported = folder, path, path.suffix == ".hip"
     if vendor == "amd" and sides.ported and not ported:
@@ -253,7 +254,7 @@ def _source(
         found.files,
         ported,
         chosen_hipifier(settings.hipifier),
-        tuple(settings.kernels.get(module, ())),
+        kernels,
         around=found.around,
         ambiguous=found.ambiguous,
         made=found.made,

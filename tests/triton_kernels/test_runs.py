@@ -84,6 +84,13 @@ def test_approximation_that_only_the_manual_allows_does_not_make_port_less_preci
     assert run(folder, monkeypatch, "gfx90a") == (0, set())
 
 
+def test_file_may_also_embed_cuda_code(tmp_path, monkeypatch):
+    text = 'CUDA = r"""\nextern "C" __global__ void f(int *x) { *x = 0; }\n"""\nMODULE = SourceModule(CUDA)\n\n'
+    folder = project(tmp_path, SOFTMAX)
+    (folder / "kernels" / "rows.py").write_text(text + HEAD + SOFTMAX)
+    assert run(folder, monkeypatch, "gfx1100") == (0, set())
+
+
 def test_usual_target_of_cuda_is_one_that_the_emulator_knows(tmp_path):
     folder = project(tmp_path, SOFTMAX)
     suite = load_suite(folder / "kernels", folder / "cases")
