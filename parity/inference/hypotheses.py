@@ -67,8 +67,8 @@ def candidate_conditions(
     yield Condition(4)
     if 2 <= len(experiment.numbers) <= 4:
         for one, other in itertools.permutations(experiment.numbers, 2):
-            yield Condition(one=one, other=other)
             yield Condition(one=one, other=other, differ=True)
+            yield Condition(one=one, other=other)
     units = sorted({block[0], 32} - {1})
     yield from _multiples(experiment, (unit for unit in units if unit <= 32))
     if is_open and not experiment.flow.thread_axes - {"x"}:

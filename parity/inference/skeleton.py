@@ -162,8 +162,10 @@ class _Attempt:
             return None
         if reason.startswith(DIVERGES):
             return replace(self, calm=self.calm + 1) if self.calm < _CALMEST else None
-        if RACES in reason and not self.apart:
+        if RACES in reason and not (self.apart or self.calm):
             return replace(self, apart=True)
+        if TOO_LITTLE in reason and self.apart and not self.single:  # small numbers may avoid the race as well
+            return replace(self, apart=False, calm=1)
         if _UNWRITTEN in reason and not self.cautious:
             return replace(self, cautious=True)
         if not self.single:

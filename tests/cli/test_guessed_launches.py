@@ -204,6 +204,10 @@ __global__ void letters(const char* text, int* bins, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, at = i < n ? text[i] - 'a' : -1;
     if (at >= 0 && at < 26) atomicAdd(&bins[at / 4], 1);
 }
+__global__ void shortest(int* d, int k, int n) {
+    int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && j < n && d[i * n + k] + d[k * n + j] < d[i * n + j]) d[i * n + j] = d[i * n + k] + d[k * n + j];
+}
 void host(const float* x, float* y, int n) { halves<<<(n + 255) / 256, 128>>>(x, y, n); }
 """
 GRAPH = """
@@ -232,6 +236,7 @@ BY_DATA = {
     "moved": ("steps scale_0 scale_1 to_x to_y to_z to_w", '"back": (0, 1)', '"fixed": ("0..1",)'),
     "halves": ('shapes="x: n; sums: ceil(n/256)"', 'grid="ceil(n/256)"', "block=128,"),
     "letters": ('shapes="text: n; bins: 7"', "points=(97, 122, 123)", 'updates={"bins": "i32"}'),
+    "shortest": ('shapes="d: n n"', 'where="n > k"', 'data={"d": ("0..3",)}'),
     "picked": ('shapes="x: from_+10; y: 10"',),
 }
 

@@ -81,6 +81,11 @@ def test_again_after_race_draws_distinct_integers(kernel, name):
     assert found.again(RACE).again(RACE) is None, "other numbers would hide the race"
 
 
+def test_again_after_distinct_integers_show_too_little_draws_calm_numbers():
+    calm = declared(MERGED).again(RACE).again(f"with what was guessed, {TOO_LITTLE} in k.merged[f32]")
+    assert values(calm, "data")["y"] == ("0..3",) and not values(calm, "indices")
+
+
 def test_again_after_access_outside_enlarges_tensors_before_it_draws_calm_numbers(op):
     single = op.again(OUTSIDE)
     larger = single.again(OUTSIDE)
