@@ -34,8 +34,8 @@ def test_file_without_other_packages_is_declared_and_runs(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     assert main(["init", "--triton", "ops.py", "--limit", "600"]) == 0
     declared = (tmp_path / "cases" / "ops.py").read_text()
-    assert 'triton("ops.py:scaled", num_warps=2, num_stages=3, BLOCK=128)' in declared
-    assert "BLOCK=128),  # one of 2 configurations; autotune=True, and a grid of their names, test all" in declared
+    assert '        "ops.py:scaled", num_warps=2, num_stages=3, BLOCK=128,\n' in declared
+    assert "triton(  # one of 2 configurations; autotune=True, and a grid of their names, test all\n" in declared
     assert 'grid="ceil(n/128)"' in declared and 'shapes="x_ptr: n; out_ptr: n"' in declared
     assert main(["run", "--target", "sm_80,gfx942", "--examples", "2", "-j", "1"]) == 0
 
