@@ -71,10 +71,11 @@ def _alike(x: Array, y: Array) -> Array:
     return np.asarray(alike | ((x != x) & (y != y)))
 
 
-LOSS = 16
-"""How many times as far roundings may move the port's results as CUDA's before the port counts as less precise.
+LOSS, NARROW_LOSS = 16, 2
+"""How many times as far as CUDA's roundings explain a result may differ before the port counts as less precise.
 
-PTX divides and takes roots in one instruction. AMD's code does so in several, whose corrections shadow runs undo.
+The first is for f32 and f64: PTX divides and takes roots in one instruction. AMD's code does so in several, whose
+corrections shadow runs undo. The second is for narrower types, which are usually rounded once, when they are stored.
 """
 
 
@@ -121,15 +122,8 @@ def expected_from_cuda(
     if not kind.is_float:
         return Expected(oracle, accepts=lambda got: _right_integers(oracle, mine, got))
     runs = mine.wide
-    others = [_wides(mine.nearest, *each) for each in (mine.narrowed, mine.unflushed)]
-    mixed = np.logical_or.reduce([*map(_is_mixed, [runs, *others])])
-    spread, more = mine.spread, _spread(others[0])
-    if len(mine.unflushed) == 1:  # it rounds like the first run: the rest of the difference is what exponentials lose
-        lost = _spread(_wides(mine.moved[0], *mine.unflushed))
-        more = more + np.where(lost > 2 * spread, 2 * lost, 0.0)  # subnormal numbers have few bits
-    elif mine.unflushed:
-        more = more + _spread(others[1])
-        spread = spread + _spread(_wides(*mine.unflushed))
+    mixed = np.logical_or.reduce([*map(_is_mixed, [runs, *_others(mine)])])
+    spread, more, known = _spreads(mine)
     nominal, value = runs[0], _wide(oracle)
     size, computed = _size(runs), _computed_in(kind, [value, runs])
     # Exact, except where one function flushes the smallest numbers to 0 and another does not (D14).
@@ -147,11 +141,38 @@ def expected_from_cuda(
     mixed |= np.isinf(value) & np.isfinite(nominal) & (np.signbit(value) == np.signbit(nominal)) & overflows
     if not is_ordered:  # the order of a sum decides whether it meets the opposite infinity
         mixed |= (np.isinf(value) & np.isnan(nominal)) | (np.isnan(value) & np.isinf(nominal))
-    bias = functools.partial(_bias, value, spread + more)
-    if kind.precision >= WIDE:
-        known = more + flushed * (kind.name == "f32")
-        bias = functools.partial(_loss, value, mine, computed, mixed, known, theirs)
-    return Expected(oracle, lambda _: Bounds(value, 0.0, allowed, allowed), unspecified=mixed, bias=bias)
+    known = known + flushed * (kind.name == "f32")
+
+    def suspicion(got: Array) -> str:
+        biased = _bias(value, spread + more, got) if kind.precision < WIDE else ""
+        return biased or _loss(value, mine, computed, mixed, known, theirs, got)
+
+    return Expected(oracle, lambda _: Bounds(value, 0.0, allowed, allowed), unspecified=mixed, bias=suspicion)
+
+
+def _others(mine: RoundingRuns) -> tuple[Array, Array]:
+    """The nearest and the narrowed runs, and the nearest and the unflushed runs."""
+    return _wides(mine.nearest, *mine.narrowed), _wides(mine.nearest, *mine.unflushed)
+
+
+def _spreads(mine: RoundingRuns) -> tuple[Array, Array, Array]:
+    """Return the spread of roundings, what known differences of AMD add to the allowed distance, and their part of it.
+
+    The second also contains roundings, because the runs with known differences round up or down.
+    """
+    spread, (narrowed, unflushed) = mine.spread, map(_spread, _others(mine))
+    known = np.maximum(narrowed - mine.spread, 0.0)
+    if len(mine.unflushed) == 1:  # it rounds like the first run: the rest of the difference is what exponentials lose
+        lost = _spread(_wides(mine.moved[0], *mine.unflushed))
+        lost = np.where(lost > 2 * spread, 2 * lost, 0.0)  # subnormal numbers have few bits
+        return spread, narrowed + lost, known + lost
+    if mine.unflushed:
+        return (
+            spread + _spread(_wides(*mine.unflushed)),
+            narrowed + unflushed,
+            known + np.maximum(unflushed - mine.spread, 0.0),
+        )
+    return spread, narrowed, known
 
 
 def _size(runs: Array) -> Array:
@@ -217,16 +238,17 @@ def _loss(
     Then the port is less precise, for example because of a formula whose terms cancel. ``known`` is the part of the
     allowed distance that known differences explain.
     """
-    size = _size(mine.wide)
+    size = _size(np.array([value, mine.wide[0]]))
+    factor = LOSS if array_dtype(got).precision >= WIDE else NARROW_LOSS
     unit, change = ulp_safe(size, computed), np.abs(_wide(got) - value) - known
     judged = np.isfinite(change) & ~mixed & (np.abs(value) >= 2.0 ** array_dtype(got).emin)
-    if not (judged & (change > furthest(computed.name) * LOSS * unit)).any():
+    if not (judged & (change > factor * _allowed(computed, np.zeros_like(size), size))).any():
         return ""
     runs = theirs()
     if runs is None:
         return ""
     spread = np.maximum(runs.spread, unit)
-    beyond = judged & ~_is_mixed(runs.wide) & (change > furthest(computed.name) * LOSS * spread)
+    beyond = judged & ~_is_mixed(runs.wide) & (change > factor * _allowed(computed, runs.spread, size))
     if not beyond.any():
         return ""
     worst = np.unravel_index(np.where(beyond, change / spread, 0.0).argmax(), beyond.shape)

@@ -21,6 +21,7 @@ __device__ inline __nv_bfloat16 truncated(float x) {
 __device__ inline float stored(float x) { return PORT(x); }
 __device__ inline float growth(float x) { return GROWTH(x); }
 __device__ inline __nv_bfloat16 rounded(float x) { return ROUND(x); }
+template <class T> using Sum = SUM;
 /** Keeps the upper bits of a NaN, which may all be 0. */
 __device__ inline unsigned short bfloat_bits(__half x) {
     const unsigned short bits = __half_as_ushort(x);
@@ -38,7 +39,19 @@ __device__ inline __half larger(__half x) { return __hmax(x, __float2half(1.0f))
 __device__ inline float stored(float x) { return x; }
 __device__ inline float growth(float x) { return expm1f(x); }
 __device__ inline __nv_bfloat16 rounded(float x) { return __float2bfloat16(x); }
+template <class T> using Sum = float;
 #endif
+template <class T> __device__ void total(const T* x, T* out, int rows, int cols) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    Sum<T> sum = 0.0f;
+    for (int i = 0; i < cols; ++i) sum = (Sum<T>)((float)sum + (float)x[row * cols + i]);
+    out[row] = (T)(float)sum;
+}
+extern "C" __global__ void total_f16(const __half* x, __half* out, int rows, int cols) { total(x, out, rows, cols); }
+extern "C" __global__ void total_bf16(const __nv_bfloat16* x, __nv_bfloat16* out, int rows, int cols) {
+    total(x, out, rows, cols);
+}
 extern "C" __global__ void scale_f32(const float* x, float* out, float a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = stored(x[i] * a) + 0.5f;
@@ -73,6 +86,8 @@ bfloat = Op("mine.bfloat", kernel="bfloat_{T}", types=("f16",), args="x out n:i3
             outputs={"out": "bf16"}, block=64, grid_stride=False)
 larger = Op("mine.larger", kernel="larger_{T}", types=("f16",), args="x out n:i32=numel", inputs={"x": "T"}, block=64,
             grid_stride=False)
+total = Op("mine.total", kernel="total_{T}", types=("f16", "bf16"), args="x out rows:i32 cols:i32", inputs={"x": "T"},
+           outputs={"out": "T"}, shapes="x: rows cols; out: rows", grid="ceil(rows/64)", block=64, grid_stride=False)
 """
 PRODUCT = "mine.product[bf16](x=400~normal@0 y=400~normal@0)"
 
@@ -82,12 +97,17 @@ def port(tmp_path, parity, monkeypatch):
     """Return a function that runs a case with a port's conversion and rounding."""
 
     def run(
-        case: str, conversion: str = "x", rounding: str = "__float2bfloat16(x)", kept: int = 0x40, growth="expm1f(x)"
+        case: str,
+        conversion: str = "x",
+        rounding: str = "__float2bfloat16(x)",
+        kept: int = 0x40,
+        growth: str = "expm1f(x)",
+        total: str = "float",
     ):
         for folder, name, text in (("kernels", "mine.cu", KERNELS), ("cases", "mine.py", CASES)):
             (tmp_path / folder).mkdir(exist_ok=True)
             text = text.replace("PORT(x)", conversion).replace("ROUND(x)", rounding).replace("KEPT", str(kept))
-            text = text.replace("GROWTH(x)", growth)
+            text = text.replace("GROWTH(x)", growth).replace("SUM;", f"{total};")
             (tmp_path / folder / name).write_text(text)
         (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
         monkeypatch.chdir(tmp_path)
@@ -108,6 +128,14 @@ def test_port_with_terms_that_cancel_fails(port):
     case = "mine.growth[f32](x=64~1e-5..1e-3@0)"
     assert port(case).code == 0
     result = port(case, growth="expf(x) - 1.0f")
+    assert result.code == 1 and "ULP in CUDA's code: AMD's side is less precise" in result.out, result.out
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_port_that_keeps_a_sum_in_a_narrow_type_fails(port, kind):
+    case = f"mine.total[{kind}](x=4x3000~0.1..0.12@0)"
+    assert port(case).code == 0
+    result = port(case, total="T")
     assert result.code == 1 and "ULP in CUDA's code: AMD's side is less precise" in result.out, result.out
 
 

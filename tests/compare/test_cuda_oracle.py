@@ -78,6 +78,15 @@ def test_port_that_is_less_precise_than_cuda_fails():
     assert judged(ulps(1.5, 361), 1.5, ROUNDS, mine, [1.5, np.nan]).passed  # a rounding decides about NaN
 
 
+def test_narrow_port_that_is_less_precise_than_cuda_fails():
+    ulp = 2.0**-10
+    mine, theirs = [1.5, 1.5 + 9 * ulp], [1.5, 1.5 + ulp]
+    assert judged(1.5 + 2 * ulp, 1.5, ROUNDS, mine, theirs, np.float16).passed
+    lossy = judged(1.5 + 3 * ulp, 1.5, ROUNDS, mine, theirs, np.float16)
+    assert "an element by 9 ULP, and by 1 ULP in CUDA's code: AMD's side is less precise" in lossy.detail
+    assert judged(1.5 + 3 * ulp, 1.5, ROUNDS, mine, [1.5, 1.5 + 2 * ulp], np.float16).passed
+
+
 @pytest.mark.parametrize(("approximates", "distance", "right"), [(True, 22, True), (False, 1, True), (False, 2, False)])
 def test_still_element_beside_a_moved_one_differs_by_an_ulp_without_approximations(approximates, distance, right):
     options = {"beside": (1, ulps(1, 1)), "approximates": approximates}

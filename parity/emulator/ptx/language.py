@@ -54,7 +54,7 @@ class Ptx(Language):
             return f'#include "ptx.h"\nSTEP({SYMBOL}, {step})'
         moved = _APPROXIMATE.sub(r"shadow_near(\g<0>, APPROXIMATE_\g<1>, shadow_up(t, o))", step)
         macro = "SHADOW_STEP" if moved == step else "SHADOW_NEAREST_STEP"
-        return f'#include "ptx.h"\n#include "shadow.h"\n{macro}({SYMBOL}, {moved})'
+        return f'#include "ptx_shadow.h"\n{macro}({SYMBOL}, {moved})'
 
     def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
         raise ParityError("PTX runs as threaded code only; the device must be traced and must not count instructions")

@@ -216,7 +216,7 @@ static void multiply(const Product &given, const V<u32> *a, const V<u32> *b, con
     multiply_wide(p, left[0], right[0], c, d);
     return;
   }
-  if (p.sums == SUM_TENSOR) {
+  if (p.sums == SUM_TENSOR && to == TO_NEAREST) {
     multiply_tensor(p, left[0], right[0], c, d);
     return;
   }

@@ -59,20 +59,6 @@ INLINE V<u16> shadow_bf16(V<f32> x, bool up) {
   const B number = bools((bits & 0x7fffffff) < 0x7f800000u);
   return sel(number, to<u16>((bits + sel((bits >> 31) != (u32)up, all(0xffffu), all(0u))) >> 16), to_bf16(x));
 }
-// The result of an approximate PTX instruction, moved by about the error that the PTX ISA documents. 0 and powers of two stay,
-// because library functions rely on exact results such as ex2(0).
-enum Approximate { APPROXIMATE_div, APPROXIMATE_rcp, APPROXIMATE_sqrt, APPROXIMATE_rsqrt, APPROXIMATE_ex2, APPROXIMATE_tanh,
-                   APPROXIMATE_lg2, APPROXIMATE_sin, APPROXIMATE_cos }; // from lg2, the error is absolute
-template <class X> INLINE X shadow_near(X r, Approximate, bool) { return r; }
-template <class T> INLINE V<T> shadow_near_by(V<T> r, T unit, Approximate function, bool up) {
-  const V<T> size = function >= APPROXIMATE_lg2 ? max(mag(r), all<T>(1)) : mag(r);
-  typedef typename Float<T>::U U;
-  const B whole = bools((as<U>(r) & (((U)1 << Float<T>::P) - 1)) == 0);
-  return sel(whole, r, up ? r + size * unit : r - size * unit);
-}
-INLINE V<f16> shadow_near(V<f16> r, Approximate f, bool up) { return shadow_near_by<f16>(r, 0x1p-10, f, up); }
-INLINE V<f32> shadow_near(V<f32> r, Approximate f, bool up) { return shadow_near_by<f32>(r, 0x1p-22, f, up); }
-INLINE V<f64> shadow_near(V<f64> r, Approximate f, bool up) { return shadow_near_by<f64>(r, 0x1p-52, f, up); }
 // A step whose operations round to nearest.
 #define SHADOW_NEAREST_STEP(name, ...) STEP(name, set_rounding(TO_NEAREST); __VA_ARGS__)
 // A step whose operations round in the direction of this place.

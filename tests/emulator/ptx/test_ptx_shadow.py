@@ -27,6 +27,16 @@ CASES = {
     ),
     "approximate": ("ex2.approx.f32 %f2, %f1;", -1.5, 2**-1.5, 2 * ULP, 12 * ULP),
     "cosine": ("cos.approx.f32 %f2, %f1;", 1.25, 0.3153, 4 * ULP, 20 * ULP),
+    "bf16": ("cvt.rn.bf16.f32 %h1, %f1; cvt.f32.bf16 %f2, %h1;", 0.334, 0.334, 2.0**-9, 2.0**-9),
+    "whole bf16": ("cvt.rn.bf16.f32 %h1, %f1; cvt.f32.bf16 %f2, %h1;", 0.375, 0.375, 0, 0),
+    "matrix": (
+        "mov.b32 %r1, 0x2e662e66; mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f2, %f3, %f4, %f5}, "
+        "{%r1, %r1, %r1, %r1}, {%r1, %r1}, {%f1, %f1, %f1, %f1};",
+        0.1,
+        0.1 + 16 * 0.1**2,
+        ULP,
+        40 * ULP,
+    ),
     "power": ("ex2.approx.f32 %f2, %f1;", -2.0, 0.25, 0, 0),
     "product": ("mul.rn.f32 %f2, %f1, 0f3F000000;", 0.75, 0.375, 0, 0),
     "downward": ("div.rm.f32 %f2, %f1, 0f40400000;", 1.0, 1 / 3, 0, 2 * ULP),
