@@ -72,10 +72,10 @@ def _alike(x: Array, y: Array) -> Array:
 
 
 LOSS, NARROW_LOSS = 16, 2
-"""How many times as far as CUDA's roundings explain a result may differ before the port counts as less precise.
+"""A port counts as less precise if a result differs by this many times the distance that CUDA's roundings explain.
 
 The first is for f32 and f64: PTX divides and takes roots in one instruction. AMD's code does so in several, whose
-corrections shadow runs undo. The second is for narrower types, which are usually rounded once, when they are stored.
+corrections shadow runs undo. The second is for narrower types: results are usually rounded to them once, when stored.
 """
 
 

@@ -14,9 +14,26 @@ from tests.emulator.ptx.ptx_runs import kernel, module
 
 ULP = 2.0**-24
 """Of the numbers in [1/4, 1/2)."""
+HALF = "cvt.rn.f16.f32 %h1, %f1;"
 CASES = {
     "quotient": ("div.rn.f32 %f2, %f1, 0f40400000;", 1.0, 1 / 3, ULP / 2, 2 * ULP),
     "fused": ("fma.rn.f32 %f2, %f1, 0f3DCCCCCD, 0f3DCCCCCD;", 2.9, 0.39, ULP / 2, 2 * ULP),
+    "separated": ("fma.rn.f32 %f2, %f1, %f1, 0fBC23D70A;", 0.1, 0.0, 2.0**-31, 2.0**-28),
+    "separated f16": (
+        f"{HALF} mul.rn.f16 %h2, %h1, %h1; neg.f16 %h2, %h2; fma.rn.f16 %h2, %h1, %h1, %h2; cvt.f32.f16 %f2, %h2;",
+        0.3125 + 2**-12,
+        0.0,
+        2.0**-14,
+        2.0**-12,
+    ),
+    "separated bf16": (
+        "cvt.rn.bf16.f32 %h1, %f1; mul.rn.bf16 %h2, %h1, %h1; neg.bf16 %h2, %h2; fma.rn.bf16 %h2, %h1, %h1, %h2; "
+        "cvt.f32.bf16 %f2, %h2;",
+        0.3125 + 2**-9,
+        -0.00024,
+        2.0**-11,
+        2.0**-9,
+    ),
     "root": ("sqrt.rn.f32 %f2, %f1;", 0.1, 0.1**0.5, ULP / 2, 2 * ULP),
     "single": (
         "cvt.f64.f32 %e1, %f1; div.rn.f64 %e1, %e1, 0d4008000000000000; cvt.rn.f32.f64 %f2, %e1;",
@@ -27,6 +44,21 @@ CASES = {
     ),
     "approximate": ("ex2.approx.f32 %f2, %f1;", -1.5, 2**-1.5, 2 * ULP, 12 * ULP),
     "cosine": ("cos.approx.f32 %f2, %f1;", 1.25, 0.3153, 4 * ULP, 20 * ULP),
+    "f16": ("cvt.rn.f16.f32 %h1, %f1; cvt.f32.f16 %f2, %h1;", 0.333, 0.333, 2.0**-12, 2.0**-12),
+    "f16 product": (
+        f"{HALF} mul.rn.f16 %h2, %h1, %h1; cvt.f32.f16 %f2, %h2;",
+        0.3125 + 2**-12,
+        0.0978,
+        2.0**-14,
+        2.0**-14,
+    ),
+    "f16 fused": (
+        f"{HALF} fma.rn.f16 %h2, %h1, %h1, %h1; cvt.f32.f16 %f2, %h2;",
+        0.3125 + 2**-12,
+        0.4106,
+        2.0**-12,
+        2.0**-12,
+    ),
     "bf16": ("cvt.rn.bf16.f32 %h1, %f1; cvt.f32.bf16 %f2, %h1;", 0.334, 0.334, 2.0**-9, 2.0**-9),
     "whole bf16": ("cvt.rn.bf16.f32 %h1, %f1; cvt.f32.bf16 %f2, %h1;", 0.375, 0.375, 0, 0),
     "matrix": (
