@@ -170,6 +170,9 @@ ATTEMPTS = {
     "reference-of-other-type": Attempt(WRONG + reference("np.asarray(x)"), 1, "it must return an Expected"),
     "reference-of-other-shape": Attempt(WRONG + reference("reference.Expected(x[:0])"), 1, "the reference gives"),
     "reference-returns-input-buffer": Attempt(WRONG + reference("reference.Expected(x)"), 1, "value"),
+    "reference-of-other-types": Attempt(
+        WRONG + reference('{"out": np.asarray(x)}'), 1, "mapping of out, in which out is of type ndarray"
+    ),
     "reference-none": Attempt(WRONG + reference("None"), 1, "it must return an Expected"),
     # Cases.
     "cases-only-empty": Attempt(WRONG + declared("choices={'numel': (0,)}"), 2),

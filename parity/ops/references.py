@@ -95,9 +95,14 @@ def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Map
     names = list(op.compared)
     if isinstance(found, Expected) and len(names) == 1:
         return {names[0]: found}
-    if isinstance(found, Mapping) and set(found) == set(names):
-        return {name: found[name] for name in names}
-    got = f"a mapping of {' '.join(found)}" if isinstance(found, Mapping) else f"one {type(found).__name__}"
+    got = f"one {type(found).__name__}"
+    if isinstance(found, Mapping):
+        got = f"a mapping of {' '.join(map(str, found))}"
+        others = [name for name, each in found.items() if not isinstance(each, Expected)]
+        if set(found) == set(names) and not others:
+            return {name: found[name] for name in names}
+        if others:
+            got += f", in which {others[0]} is of type {type(found[others[0]]).__name__}"
     wanted = "an Expected" if len(names) == 1 else f"a mapping with an Expected for each of {' '.join(names)}"
     hint = "; use within(0.5, value, to) or Expected(value) of parity.reference" if got.endswith("ndarray") else ""
     raise op.origin.error(f"the reference returns {got}; it must return {wanted}{hint}")

@@ -119,8 +119,7 @@ class DeviceSession:
     def shadow_outcomes(self, request: EmulatedLaunch, numbers: Sequence[int]) -> tuple[Outcome, ...]:
         """Execute the shadow runs with these numbers."""
         seed, results = launch_seed(request.launch), ApproximateResults.DOCUMENTED
-        races = RACE_MASKS[0] if _is_converged(request) else 0  # the usual launch finds races
-        request = replace(request, results=results, race_mask=races)
+        request = replace(_without_races(request), results=results)
         drawn = (replace(request, draw=shadow_seed(seed, number)) for number in numbers)
         return tuple(self._shadow._execute(each, check_defined=False) for each in drawn)
 
@@ -192,7 +191,7 @@ class DeviceSession:
 
     def reorder(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[Outcome, ...]:
         """Implement ``SupportsReordering.reorder``."""
-        request = EmulatedLaunch(code, launch, buffers, chosen_results(launch))
+        request = _without_races(EmulatedLaunch(code, launch, buffers, chosen_results(launch)))
         changed = (
             replace(request, seed=seed, clock_rate=rate, shuffled_lanes=seed % 2 == 1)
             for seed, rate in enumerate(_CLOCK_RATES)
@@ -212,7 +211,7 @@ class DeviceSession:
         """Find out whether the result depends on the order of wavefronts, and whether lanes of both halves of a
         wavefront of 64 exchange values.
         """
-        request = EmulatedLaunch(code, launch, buffers, chosen_results(launch))
+        request = _without_races(EmulatedLaunch(code, launch, buffers, chosen_results(launch)))
         notes = []
         try:
             for note in self._findings(request):
@@ -243,6 +242,11 @@ class DeviceSession:
 def _is_converged(request: EmulatedLaunch) -> bool:
     """Return True for kernels of Triton. All wavefronts load a scalar and compute with it, even if one stores it."""
     return all(request.code.kernels[each.kernel].converged for each in request.launch.sequence)
+
+
+def _without_races(request: EmulatedLaunch) -> EmulatedLaunch:
+    """Return a request in which the races that ``execute`` may accept are not faults."""
+    return replace(request, race_mask=RACE_MASKS[0]) if _is_converged(request) else request
 
 
 def _is_alike(request: EmulatedLaunch, usual: Outcome, other: Outcome) -> bool:

@@ -50,6 +50,18 @@ op = Op("rows.sigmoid", triton("rows.py:rows", BLOCK=256), ("f32",), inputs={"x"
         shapes="x: n; y: n; out: n", args="out x y n", where="n > 0", grid="ceil(n/BLOCK)",
         data={"x": ("8e-8..8.1e-8",), "y": ("1.0000002..1.0000003",)}, choices={"n": (1, 2, 3, 4, 5, 6, 7, 8)})
 """
+COUNTED = """def rows(count, x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(count, tl.load(count) + 1)
+    tl.store(out + i, tl.load(x + i) * 2)
+"""
+COUNTED_OP = """from parity.op import Op, triton
+from parity.reference.expected import Expected
+
+op = Op("rows.counted", triton("rows.py:rows", BLOCK=256), ("i32",), inputs={"x": "T"}, outputs={"out": "T"},
+        updates={"count": "T"}, args="count x out", grid="1", shapes="count: 1; x: 256; out: 256",
+        data={"x": ("1..9",)}, reference=lambda x, count: {"count": Expected(count + 1), "out": Expected(x * 3)})
+"""
 OUTSIDE = SOFTMAX.replace("powers / tl.sum(powers, axis=0), mask=places < n", "powers / tl.sum(powers, axis=0)")
 COPY = "x: r c; out: r c"
 ROW = "x: r c; out: r"
@@ -82,6 +94,13 @@ def test_approximation_that_only_the_manual_allows_does_not_make_port_less_preci
     folder = project(tmp_path, SIGMOID)
     (folder / "cases" / "rows.py").write_text(SIGMOID_OP)
     assert run(folder, monkeypatch, "gfx90a") == (0, set())
+
+
+def test_race_without_effect_is_not_a_cause_of_wrong_values(tmp_path, monkeypatch):
+    folder = project(tmp_path, COUNTED)
+    (folder / "cases" / "rows.py").write_text(COUNTED_OP)
+    assert run(folder, monkeypatch, "sm_80") == (1, {"value"})
+    assert "race" not in (folder / "out" / "failures.txt").read_text()
 
 
 def test_file_may_also_embed_cuda_code(tmp_path, monkeypatch):
