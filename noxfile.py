@@ -13,8 +13,8 @@ nox.needs_version = ">=2024.4.15"
 nox.options.sessions = ["tests", "lint", "typecheck"]
 nox.options.reuse_existing_virtualenvs = True
 
-# CUDA's values recorded on an H100, and AMD code emulated on this CPU.
-RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h100.zip")
+# CUDA's values recorded on an H200, and AMD code emulated on this CPU.
+RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h200.zip")
 with Path(__file__).parent.joinpath("parity", "compilers", "targets.csv").open() as table:
     TARGETS = tuple(row["name"] for row in csv.DictReader(table) if row["isa"])  # AMD targets
 # Runners, and the extras that install what they need.

@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("select", nargs="*", default=["sort", "affine"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kill", type=float, default=15.0, metavar="SECONDS", help="after which one is killed")
-    parser.add_argument("--recorded", default="reports/h100.zip", help="a recording to replay in the same runs")
+    parser.add_argument("--recorded", default="reports/h200.zip", help="a recording to replay in the same runs")
     arguments = parser.parse_args()
     runners = ["--runner", "emulated", "--runner", f"recorded={arguments.recorded}"]
     command = [*PARITY, "run", *arguments.select, *runners]

@@ -1,7 +1,7 @@
 """Counts planted faults that are found without references: ``python -m benchmarks.recall [RECORDING] [NAME...]``.
 
 Each fault of ``tests/planted_faults/`` is planted in AMD's side, like a mistake of a port. The kernel then runs the
-cases that were recorded on an NVIDIA GPU (default: ``reports/h100.zip``), once judged by the references and once,
+cases that were recorded on an NVIDIA GPU (default: ``reports/h200.zip``), once judged by the references and once,
 without references, by the recording. A fault is found if a case fails. ``NAME`` selects faults whose name contains
 it, ``1/3`` every third fault, starting with the first.
 """
@@ -27,7 +27,7 @@ from tests.test_planted_faults import FAULTS, Fault, built_for
 
 __all__ = ["found", "recorded_of", "unreferenced"]
 
-RECORDING = Path(__file__).parents[1] / "reports" / "h100.zip"
+RECORDING = Path(__file__).parents[1] / "reports" / "h200.zip"
 
 
 def unreferenced(suite: Suite) -> Suite:

@@ -1,6 +1,6 @@
 """Compares the runner ``ptx`` with a recording of an NVIDIA GPU, bit for bit.
 
-    python -m benchmarks.through_ptx [SELECTOR...] [--recording reports/h100.zip] [--every N]
+    python -m benchmarks.through_ptx [SELECTOR...] [--recording reports/h200.zip] [--every N]
 
 Every buffer of every recorded case is compared, also buffers that a kernel only reads.
 """
@@ -26,7 +26,7 @@ from parity.runners.recording_file import RecordedCase, launch_digest, read_reco
 from parity.suite.loading import Suite, find_suite
 from parity.suite.options import positive
 
-RECORDING = Path("reports", "h100.zip")
+RECORDING = Path("reports", "h200.zip")
 
 
 @dataclass(frozen=True)

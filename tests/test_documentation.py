@@ -99,7 +99,7 @@ def matrix():
 @pytest.fixture(scope="module")
 def recorded():
     """Return the number of cases in the recording of the suite."""
-    with zipfile.ZipFile(ROOT / "reports" / "h100.zip") as archive:
+    with zipfile.ZipFile(ROOT / "reports" / "h200.zip") as archive:
         return len(archive.read("cases.jsonl").splitlines())
 
 

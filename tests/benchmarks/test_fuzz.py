@@ -129,7 +129,7 @@ def test_list_folder_with_pipe_and_folder_named_cu_reports_no_sources(mine, told
 
 
 def test_run_too_large_recording_is_rejected_before_unpacking(tmp_path, told, monkeypatch):
-    source = Path(__file__).parents[2] / "reports" / "h100.zip"
+    source = Path(__file__).parents[2] / "reports" / "h200.zip"
     bomb = Path(shutil.copy(source, tmp_path / "bomb.zip"))
     with zipfile.ZipFile(bomb) as file:
         size = sum(member.file_size for member in file.infolist())
