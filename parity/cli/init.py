@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -267,11 +266,12 @@ def _summarized(files: CaseFiles) -> int:
         _warn(f"{name}: {reason}")
     if left := files.incomplete:
         declared = f"{files.declared} of {files.declared + len(left)} ops are declared"
-        templates = Counter(each.template for each in left)
-        first = {each.template: each.name for each in reversed(left)}
+        instances: dict[tuple[str, str], list[str]] = {}
+        for each in left:
+            instances.setdefault(each.template, []).append(each.name)
         names = (
-            first[each] + f" and {pluralize(count - 1, 'more instance')}" * (count > 1)
-            for each, count in templates.items()
+            f"{first} and {pluralize(len(more), 'more instance')}" if more else first
+            for first, *more in instances.values()
         )
         _warn(f"{declared}; the others are comments that say what is to be completed: {', '.join(names)}")
     return files.declared
