@@ -6,6 +6,7 @@ The rule and its justification are in docs/tolerance-model.md, section 10.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -33,12 +34,18 @@ class RoundingRuns:
     narrowed: Sequence[Array] = ()
     """For bf16: with products rounded to bf16."""
     unflushed: Sequence[Array] = ()
-    """With subnormal numbers kept where matrix cores and exponentials flush them. A single run is of exponentials."""
+    """With subnormal numbers kept where matrix cores flush them to 0."""
+    exponentials: Sequence[Array] = ()
+    """With subnormal numbers kept where exponentials flush them; it rounds like the first of ``moved``."""
 
     @property
     def runs(self) -> Sequence[Array]:
         """All runs."""
-        return (self.nearest, *self.moved, *self.narrowed, *self.unflushed)
+        return (self.nearest, *itertools.chain(*self._groups))
+
+    @property
+    def _groups(self) -> tuple[Sequence[Array], ...]:
+        return self.moved, self.narrowed, self.unflushed, self.exponentials
 
     @functools.cached_property
     def wide(self) -> Array:
@@ -52,8 +59,7 @@ class RoundingRuns:
 
     def field(self, name: str) -> RoundingRuns:
         """The same for one field of blocks."""
-        groups = (self.moved, self.narrowed, self.unflushed)
-        return RoundingRuns(self.nearest[name], *([each[name] for each in some] for some in groups))
+        return RoundingRuns(self.nearest[name], *([each[name] for each in some] for some in self._groups))
 
 
 @np.errstate(all="ignore")
@@ -122,7 +128,8 @@ def expected_from_cuda(
     if not kind.is_float:
         return Expected(oracle, accepts=lambda got: _right_integers(oracle, mine, got))
     runs = mine.wide
-    mixed = np.logical_or.reduce([*map(_is_mixed, [runs, *_others(mine)])])
+    others = (_wides(mine.nearest, *each) for each in (mine.narrowed, mine.unflushed, mine.exponentials))
+    mixed = np.logical_or.reduce([*map(_is_mixed, [runs, *others])])
     spread, more, known = _spreads(mine)
     nominal, value = runs[0], _wide(oracle)
     size, computed = _size(runs), _computed_in(kind, [value, runs])
@@ -150,29 +157,22 @@ def expected_from_cuda(
     return Expected(oracle, lambda _: Bounds(value, 0.0, allowed, allowed), unspecified=mixed, bias=suspicion)
 
 
-def _others(mine: RoundingRuns) -> tuple[Array, Array]:
-    """The nearest and the narrowed runs, and the nearest and the unflushed runs."""
-    return _wides(mine.nearest, *mine.narrowed), _wides(mine.nearest, *mine.unflushed)
-
-
 def _spreads(mine: RoundingRuns) -> tuple[Array, Array, Array]:
     """Return the spread of roundings, what known differences of AMD add to the allowed distance, and their part of it.
 
     The second also contains roundings, because the runs with known differences round up or down.
     """
-    spread, (narrowed, unflushed) = mine.spread, map(_spread, _others(mine))
-    known = np.maximum(narrowed - mine.spread, 0.0)
-    if len(mine.unflushed) == 1:  # it rounds like the first run: the rest of the difference is what exponentials lose
-        lost = _spread(_wides(mine.moved[0], *mine.unflushed))
-        lost = np.where(lost > 2 * spread, 2 * lost, 0.0)  # subnormal numbers have few bits
-        return spread, narrowed + lost, known + lost
+    spread, more, known = mine.spread, np.zeros(mine.nearest.shape), np.zeros(mine.nearest.shape)
+    for some in (mine.narrowed, mine.unflushed):
+        apart = _spread(_wides(mine.nearest, *some))
+        more, known = more + apart, known + np.maximum(apart - mine.spread, 0.0)
     if mine.unflushed:
-        return (
-            spread + _spread(_wides(*mine.unflushed)),
-            narrowed + unflushed,
-            known + np.maximum(unflushed - mine.spread, 0.0),
-        )
-    return spread, narrowed, known
+        spread = spread + _spread(_wides(*mine.unflushed))
+    if mine.exponentials:  # the rest of the difference from the first run is what exponentials lose
+        lost = _spread(_wides(mine.moved[0], *mine.exponentials))
+        lost = np.where(lost > 2 * spread, 2 * lost, 0.0)  # subnormal numbers have few bits
+        more, known = more + lost, known + lost
+    return spread, more, known
 
 
 def _size(runs: Array) -> Array:

@@ -5,6 +5,7 @@ results.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ import numpy as np
 
 from parity.compare.cuda_oracle import RoundingRuns, expected_from_cuda, is_unstable, same_values
 from parity.compilers.targets import TARGETS, gpu_of
+from parity.emulator.amdgpu.approximate import EXPONENTIAL
 from parity.emulator.amdgpu.listing import function_bodies
 from parity.emulator.amdgpu.shadow import foreign_types, is_reordering, round_to_nearest
 from parity.errors import Unreferenced
@@ -155,7 +157,7 @@ class CudaOracle:
         Covers results of AMD's ``v_exp_f32`` (D14), and CUDA's f32 sums in global memory (D15): per thread the addend,
         the old value and the sum.
         """
-        flushed = LEAST_NORMAL if _EXP.search(self.mine.code.listing) else 0.0
+        flushed = LEAST_NORMAL if EXPONENTIAL.search(self.mine.code.listing) else 0.0
         if self.theirs and _SUMS.search(self._ptx):
             launches = self.call.on(self.theirs.code).launch.sequence
             flushed += 3 * LEAST_NORMAL * sum(math.prod((*each.grid, *each.block)) for each in launches)
@@ -165,7 +167,6 @@ class CudaOracle:
 _APPROXIMATE = re.compile(r"\.(?:approx|full)\b")
 _NOT_MOVED = re.compile(r"\bmma\.[\w.:]*\.f16\s|\.approx[\w.]*\.bf16|\b(?:atom|red)\.[\w.:]*\bbf16|\.bf16\.f64\b")
 """What shadow runs of PTX do not move."""
-_EXP = re.compile(r"\bv_exp_f32")
 _SUMS = re.compile(r"\b(?:atom|red)(?!\.[\w.:]*shared)\.[\w.:]*add[\w.:]*\.f32\b")
 LEAST_NORMAL = 2.0**-126
 """The smallest normal f32."""
@@ -204,12 +205,11 @@ def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Map
 
     def shadows() -> Mapping[str, RoundingRuns]:
         ran = session.shadows(side.code, launch, call.buffers)
-        for each in (ran.nearest, *ran.moved, *ran.narrowed, *ran.unflushed):
+        for each in (ran.nearest, *itertools.chain(*ran.groups)):
             if each.fault:
                 raise Unreferenced(UNKNOWN.format(f"the run with other roundings fails: {each.fault.message}"))
-        runs = ran.moved, ran.narrowed, ran.unflushed
         return {
-            name: RoundingRuns(view(name, ran.nearest), *([view(name, each) for each in some] for some in runs))
+            name: RoundingRuns(view(name, ran.nearest), *([view(name, each) for each in some] for some in ran.groups))
             for name in call.outputs
         }
 

@@ -321,14 +321,22 @@ class Shadows:
         nearest: the unmodified launch.
         moved: launches in which operations round up or down, each by at most one ULP.
         narrowed: launches in which products of two bf16 are rounded to bf16; empty without bf16.
-        unflushed: launches in which matrix cores and exponentials keep subnormal numbers, with the roundings of the
-            first of ``moved``; a single one without matrix cores that flush them, and none without such exponentials.
+        unflushed: launches in which matrix cores and exponentials keep subnormal numbers; empty without matrix cores
+            that flush them.
+        exponentials: a launch in which exponentials keep subnormal numbers, with the roundings of the first of
+            ``moved``; empty with ``unflushed``, and without exponentials.
     """
 
     nearest: Outcome
     moved: tuple[Outcome, ...]
     narrowed: tuple[Outcome, ...] = ()
     unflushed: tuple[Outcome, ...] = ()
+    exponentials: tuple[Outcome, ...] = ()
+
+    @property
+    def groups(self) -> tuple[tuple[Outcome, ...], ...]:
+        """The launches with other roundings, by attribute."""
+        return self.moved, self.narrowed, self.unflushed, self.exponentials
 
 
 def poisoned(dtype: DType, count: int) -> np.ndarray[Any, Any]:

@@ -103,9 +103,10 @@ class EmulatedSession(DeviceSession):
         kernels = [each.kernel for each in launch.sequence]
         has_flush = any(self._device.flushes_subnormals(code, each) for each in kernels)
         has_exp = any(self._device.has_exponentials(code, each) for each in kernels)
-        unflushed = shadow_runs.UNFLUSHED_SHADOW_RUNS[: None if has_flush else int(has_exp)]
         narrow = runs(shadow_runs.BF16_SHADOW_RUNS) if has_bf16 else ()
-        return Shadows(nearest, moved, narrow, runs(unflushed))
+        unflushed = runs(shadow_runs.UNFLUSHED_SHADOW_RUNS) if has_flush else ()
+        exponentials = runs(shadow_runs.UNFLUSHED_SHADOW_RUNS[:1]) if has_exp and not has_flush else ()
+        return Shadows(nearest, moved, narrow, unflushed, exponentials)
 
 
 @dataclass(frozen=True)

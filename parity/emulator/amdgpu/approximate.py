@@ -17,6 +17,9 @@ APPROXIMATE = re.compile(
 
 No document specifies how the sums of matrix instructions round (``matrix.py``)."""
 
+EXPONENTIAL = re.compile(r"\bv_exp_f32")
+"""Matches the exponential of f32, which returns 0 for subnormal numbers."""
+
 
 @cache
 def documented_errors(generation: int) -> ctypes.Array[ctypes.Structure]:

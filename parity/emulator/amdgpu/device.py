@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
+from parity.emulator.amdgpu.approximate import EXPONENTIAL
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.language import Amdgpu
 from parity.emulator.amdgpu.listing import function_bodies, kernel_code
@@ -16,8 +16,6 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.language import Language
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic
-
-_EXP = re.compile(r"\bv_exp_f32")
 
 
 class AmdgpuDevice(Device):
@@ -44,4 +42,4 @@ class AmdgpuDevice(Device):
     @staticmethod
     def has_exponentials(code: CodeObject, kernel: str) -> bool:
         """True if a kernel, or a function it calls, has the f32 exponential, which returns 0 for subnormal numbers."""
-        return any(_EXP.search(body.text) for body in function_bodies(code.listing, kernel))
+        return any(EXPONENTIAL.search(body.text) for body in function_bodies(code.listing, kernel))
