@@ -16,7 +16,9 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, settings
 
+from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.headers import available_headers
+from parity.errors import MissingTool
 from parity.platform.cache import Cache, default_root
 from parity.porting.stubs import POLICY
 from parity.runners import registry
@@ -55,6 +57,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_thorough(item: pytest.Item) -> bool:
     marked = item.get_closest_marker("thorough") is not None
     return marked or any(pattern.search(item.nodeid) for pattern in THOROUGH)
+
+
+@pytest.fixture
+def with_nvcc():
+    """Skip the test without nvcc."""
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,8 +12,6 @@ import pytest
 from parity.cli import main
 from parity.cli.shared import terminal
 from parity.compilers import cuda_toolkit
-from parity.compilers.cuda_toolkit import nvcc
-from parity.errors import MissingTool
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,15 +29,6 @@ class Result:
 def hide_nvcc(monkeypatch):
     """Return a function after which no nvcc is found."""
     return lambda: monkeypatch.setattr(cuda_toolkit, "toolkit_programs", lambda name, wheels=False: [])
-
-
-@pytest.fixture
-def with_nvcc():
-    """Skip the test without nvcc."""
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture
@@ -105,3 +94,17 @@ def edit():
         path.write_text(text.replace(old, new))
 
     return replace
+
+
+@pytest.fixture
+def run_kernels(parity, tmp_path, monkeypatch):
+    """Return a function that runs a project, which it writes: a file of kernels, and a case file of the same name."""
+
+    def run(name, kernels, cases):
+        for file, text in ((f"src/{name}.cu", kernels), (f"cases/{name}.py", cases)):
+            (tmp_path / file).parent.mkdir()
+            (tmp_path / file).write_text(text)
+        monkeypatch.chdir(tmp_path)
+        return parity("run", "--kernels", "src", "--cases", "cases", "--target", "gfx1100", "--examples", "12")
+
+    return run

@@ -30,10 +30,6 @@ expand = Op(
 
 
 @pytest.mark.parametrize(("planted", "code"), [("0", 0), ("(i == 5)", 1)])
-def test_queue_may_have_any_order(parity, tmp_path, monkeypatch, with_nvcc, planted, code):
-    for folder, text in (("src/queue.cu", QUEUE.replace("PLANTED", planted)), ("cases/queue.py", CASES)):
-        (tmp_path / folder).parent.mkdir()
-        (tmp_path / folder).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    result = parity("run", "--kernels", "src", "--cases", "cases", "--target", "gfx1100", "--examples", "12")
+def test_queue_may_have_any_order(run_kernels, with_nvcc, planted, code):
+    result = run_kernels("queue", QUEUE.replace("PLANTED", planted), CASES)
     assert result.code == code, result.out + result.err

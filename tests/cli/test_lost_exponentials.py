@@ -24,10 +24,6 @@ weighted = Op("lost.weighted", kernel="weighted", types=("f32",), args="x y n:i3
 
 
 @pytest.mark.parametrize(("planted", "code"), [("true", 0), ("i % 16 != 3", 1)])
-def test_lost_weights_explain_only_what_they_change(parity, tmp_path, monkeypatch, with_nvcc, planted, code):
-    for folder, text in (("src/lost.cu", WEIGHTED.replace("PLANTED", planted)), ("cases/lost.py", CASES)):
-        (tmp_path / folder).parent.mkdir()
-        (tmp_path / folder).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    result = parity("run", "--kernels", "src", "--cases", "cases", "--target", "gfx1100", "--examples", "12")
+def test_lost_weights_explain_only_what_they_change(run_kernels, with_nvcc, planted, code):
+    result = run_kernels("lost", WEIGHTED.replace("PLANTED", planted), CASES)
     assert result.code == code, result.out + result.err

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from parity.build.modules import build
-from parity.compilers.cuda_toolkit import nvcc
 from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.ptx.device import PtxDevice
-from parity.errors import MissingTool
 from parity.platform.cache import Cache
 
 WARPS = """
@@ -53,12 +51,8 @@ void launch(int* out) { each<<<1, 8>>>([] __device__(int i) { return 10 * i; }, 
 
 
 @pytest.fixture
-def compiled(tmp_path):
+def compiled(tmp_path, with_nvcc):
     """Return a function that builds a source for CUDA; skip the test without nvcc."""
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
 
     def compile_it(text):
         (tmp_path / "k.cu").write_text(text)

@@ -5,9 +5,7 @@ import pytest
 from parity.build.modules import build
 from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
-from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.errors import NoSource
-from parity.errors import MissingTool
 from parity.platform.cache import Cache
 
 CUDA = """
@@ -147,11 +145,7 @@ __global__ void root(float* x) { leaf<<<1, 1>>>(x); }
 @pytest.mark.parametrize(
     ("text", "cause"), [(ELSEWHERE, "function '_Z5otherf'"), (NESTED, "requires separate compilation mode")]
 )
-def test_first_error_of_cuda_is_what_remains_without_absent_headers(tmp_path, cache, text, cause):
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+def test_first_error_of_cuda_is_what_remains_without_absent_headers(tmp_path, cache, with_nvcc, text, cause):
     (tmp_path / "m.cu").write_text(text)
     (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
     assert cause in built.first_finding, built.error
