@@ -165,7 +165,7 @@ def amd_runtime(session: nox.Session) -> None:
     libraries = "librocblas-dev libhipblas-dev libhipblaslt-dev libmiopen-dev librocrand-dev"
     tests = ("python", "-m", "pytest", "-q", "tests/hsa", *session.posargs)
     session.run("python3", "-m", "benchmarks.rocm_root", "--install", libraries, *tests)
-    suite = ("python", "-m", "benchmarks.through_hip", "affine", "unary.exp", "--amd", "--examples", "3")
+    suite = ("python", "-m", "benchmarks.through_hip", "--amd", "--examples", "1")
     session.run("python3", "-m", "benchmarks.rocm_root", *suite)
 
 
@@ -218,9 +218,10 @@ def mutants(session: nox.Session) -> None:
 
 
 @nox.session
-def hip(session: nox.Session) -> None:
+@nox.parametrize("version", ("10", "7.2"))
+def hip(session: nox.Session, version: str) -> None:
     """Run the suite through hip-python on emulated GPUs, and compare every bit (arguments: selectors, --target)."""
-    session.install("-e", ".[rocm]")
+    session.install("-e", ".[rocm]", f"hip-python=={version}.*")
     session.run("python", "-m", "benchmarks.through_hip", *session.posargs)
 
 

@@ -138,7 +138,7 @@ class HipDriver:
 
     @property
     def l2_bytes(self) -> int:
-        return int(_checked(self._hip.hipGetDeviceProperties(self.number)).l2CacheSize)
+        return int(_properties(self._hip, self.number).l2CacheSize)
 
     def active(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
@@ -249,11 +249,21 @@ def gpus() -> tuple[Gpu, ...]:
     hip = _hip()
     found = []
     for number in range(_checked(hip.hipGetDeviceCount())):
-        properties = _checked(hip.hipGetDeviceProperties(number))
+        properties = _properties(hip, number)
         # "gfx90a:sramecc+:xnack-" is a gfx90a. Code built without features runs with all settings of them.
         target = _text(properties.gcnArchName).partition(":")[0]
         found.append(Gpu(_text(properties.name), target, int(properties.totalGlobalMem)))
     return tuple(found)
+
+
+def _properties(hip: Any, number: int) -> Any:
+    """Return the properties of a GPU: hip-python 10 returns them, and earlier versions fill an object."""
+    try:
+        return _checked(hip.hipGetDeviceProperties(number))
+    except TypeError:  # a missing argument
+        properties = hip.hipDeviceProp_t()
+        _checked(hip.hipGetDeviceProperties(properties, number))
+        return properties
 
 
 def _is_installed() -> bool:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ needs_hip = pytest.mark.skipif(
     importlib.util.find_spec("hip") is None, reason=f"needs hip-python; install it with: {install_command('rocm')}"
 )
 
+SUCCESS = SimpleNamespace(value=0)
 DECLARED = Path(__file__).parents[1] / "foreign" / "declared"
 KERNELS = """
 extern "C" __global__ void fill(unsigned n, float* out) {
@@ -113,6 +115,21 @@ def test_probe_without_gpu_states_reason(monkeypatch, gpus, says):
     assert says in runner("rocm").probe().reason
     assert runner("rocm").targets() == ()
     assert runner("rocm").evidence == Evidence.HARDWARE
+
+
+def _returned(number):
+    return SUCCESS, SimpleNamespace(name=f"GPU {number}")
+
+
+def _filled(properties, number):
+    properties.name = f"GPU {number}"
+    return (SUCCESS,)
+
+
+@pytest.mark.parametrize("function", [_returned, _filled], ids=["hip-python 10", "hip-python 7.2"])
+def test_properties_are_read_with_each_signature(function):
+    hip = SimpleNamespace(hipGetDeviceProperties=function, hipDeviceProp_t=SimpleNamespace)
+    assert rocm._properties(hip, 3).name == "GPU 3"
 
 
 @needs_hip
