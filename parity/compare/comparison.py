@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,8 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor) -> Verdict:
     budget = float(shares.max(initial=0.0))
     if right.all() and expected.bias and (biased := expected.bias(got)):
         wrong = np.asarray(bit_patterns(value) != bit_patterns(got)) & ~exactly
-        return _failure(expected, got, wrong, shares, budget, tuple(divergences)).noted(biased)
+        failure = _failure(expected, got, wrong, shares, budget, tuple(divergences))
+        return replace(failure, detail=biased, within_bound=True)
     if right.all():
         allowed = bounds is not None and _allows(bounds)
         by_budget = right & ~exactly

@@ -85,10 +85,6 @@ corrections shadow runs undo. The second is for narrower types: results are usua
 """
 
 
-LESS_PRECISE = "AMD's side is less precise"
-"""Ends the reason why a port is less precise."""
-
-
 def _no_runs() -> None:
     return None
 
@@ -253,7 +249,7 @@ def _loss(
         return ""
     worst = np.unravel_index(np.where(beyond, change / spread, 0.0).argmax(), beyond.shape)
     moved, less = (f"{each[worst] / unit[worst]:,.0f}" for each in (mine.spread, spread))
-    return f"roundings move an element by {moved} ULP, and by {less} ULP in CUDA's code: {LESS_PRECISE}"
+    return f"roundings move an element by {moved} ULP, and by {less} ULP in CUDA's code: AMD's side is less precise"
 
 
 def _moves(side: RoundingRuns) -> bool:

@@ -57,7 +57,8 @@ class Verdict:
     ``pattern`` describes the wrong elements in words, and ``picture`` shows their positions in the output of this
     ``shape`` (``parity.compare.patterns.picture``). ``drawn`` lists the results of approximate instructions that cause
     the failure; with the nearest numbers the case passes. ``by`` is the CUDA column whose values are the baseline,
-    for an op without a reference.
+    for an op without a reference. ``within_bound`` is true if every element of a failure is within the error bound, but
+    all together show a loss of precision (``Expected.bias``).
     """
 
     status: Status
@@ -78,6 +79,7 @@ class Verdict:
     by: str = ""
     shape: tuple[int, ...] = ()
     picture: tuple[str, ...] = ()
+    within_bound: bool = False
 
     @property
     def passed(self) -> bool:
