@@ -15,7 +15,8 @@ from parity.application.run import Run, Settings
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.emulator.faults import LDS
 from parity.engine.calls import Progress
-from parity.engine.case_records import CaseRecord
+from parity.engine.case_records import CaseRecord, Task
+from parity.engine.plan import Plan
 from parity.engine.sensitivity import NEITHER_SIDE
 from parity.errors import NotAvailable, UsageError
 from parity.inference.case_file import case_file
@@ -23,7 +24,7 @@ from parity.inference.skeleton import DIVERGES, TOO_LITTLE, Skeleton
 from parity.inference.spec import RACES, in_one_line, is_mistake, is_scatter
 from parity.model.divergences import MAY_MEET
 from parity.platform.files import read_text
-from parity.suite.loading import load_suite
+from parity.suite.loading import Suite, load_suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 from parity.suite.selection import Selection
 from parity.suite.settings import Project
@@ -44,8 +45,8 @@ class _CaseFile:
     ops: list[Skeleton] = field(default_factory=list)
 
 
-class _OutOfTime(KeyboardInterrupt):
-    """The time to try declarations is over. Ends a run as an interruption does."""
+class _Decided(KeyboardInterrupt):
+    """The time to try declarations is over, or all have failed. Ends a run as an interruption does."""
 
 
 @dataclass
@@ -136,27 +137,26 @@ class CaseFiles:
         """Execute cases of ops until the time limit. Return why ops are misdeclared, by name."""
         entries = tuple(entry for entry in run.suite.entries if entry.op.name in untried)
         run, failed, end = replace(run, selection=Selection(entries)), dict[str, str](), math.inf
+        is_first = run.settings.examples == _FEW
 
-        def check_time(record: CaseRecord) -> None:
-            if time.monotonic() > end:
-                raise _OutOfTime
+        def judge(record: CaseRecord) -> None:
+            reason = "" if is_first and _shows_too_little(record) else _misdeclared(record, untried[record.op])
+            if reason:
+                failed[record.op] = reason
+            if time.monotonic() > end or (is_first and failed.keys() == untried.keys()):
+                raise _Decided
 
         with self.progress(shown) as (report, _):
             prepared = run.build()
-            tasks = tuple(replace(task, shrink=False) for task in prepared.plan.tasks)
-            prepared = replace(prepared, plan=replace(prepared.plan, tasks=tasks))
+            tasks = [replace(task, shrink=False) for task in prepared.plan.tasks]
+            if is_first:  # case by case, because most declarations that fail do so at once
+                tasks = [each for task in tasks for each in _single_cases(prepared.plan, run.suite, task)]
+            prepared = replace(prepared, plan=replace(prepared.plan, tasks=tuple(tasks)))
             end = time.monotonic() + self.limit * len(untried)
-            results = prepared.execute(report, check_time)
-        if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _OutOfTime):
+            results = prepared.execute(report, judge)
+        if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _Decided):
             raise results.stopped
-        is_first = run.settings.examples == _FEW
-        reasons = (
-            (each.op, _misdeclared(each, untried[each.op]))
-            for each in results.records
-            if not (is_first and _shows_too_little(each))
-        )
-        failed |= {name: reason for name, reason in reasons if reason}
-        if is_first and isinstance(results.stopped, _OutOfTime):
+        if is_first and results.stopped:
             failed |= dict.fromkeys(untried.keys() - {record.op for record in results.records} - {*failed}, _TOO_SLOW)
         return failed
 
@@ -185,6 +185,14 @@ class CaseFiles:
     @property
     def _named(self) -> list[Skeleton]:
         return [each for file in self.files.values() for each in file.ops if each.name]
+
+
+def _single_cases(plan: Plan, suite: Suite, task: Task) -> list[Task]:
+    """Return a task for each case of a task; the task itself if its cases cannot be drawn, which is then its result."""
+    try:
+        return [replace(task, cases=(case,)) for case in plan.draw(suite, task, sparse=True)]
+    except Exception:
+        return [task]
 
 
 def _shows_too_little(record: CaseRecord) -> bool:

@@ -154,7 +154,8 @@ class Worker:
             return
         if call.sample:
             columns = [column for column in columns if self._samples(column)]
-        checked = self.on_all(entry, columns, case, call, {column: not records[column] for column in columns})
+        is_whole = task.shrink or task.cases is None  # otherwise, each case is a task
+        checked = self.on_all(entry, columns, case, call, {c: is_whole and not records[c] for c in columns})
         against = {} if call.sample else _compare_sides(call, checked)
         upgrade = {} if call.sample else _compare_sides(call, checked, compare_versions)
         for column, each in checked.items():

@@ -145,14 +145,15 @@ class _Attempt:
     """How carefully to declare a kernel.
 
     ``single``: a single launch is enough. ``cautious``: all tensors that the kernel reads have content. ``scale``:
-    tensors are this much larger than what the single launch reaches, because other data may lead to more. ``calm``: if
+    if not 0, all tensors are at least this much larger than the largest one of the single launch, because other data
+    may lead to more, or the host passes tensors of other shapes. ``calm``: if
     not 0, all numbers are small and not negative, because an index may depend on them, and integers are 0 or 1 if 2.
     ``apart``: the elements of integer tensors are distinct and in order, because threads may write to these positions.
     """
 
     single: bool = False
     cautious: bool = False
-    scale: int = 1
+    scale: int = 0
     calm: int = 0
     apart: bool = False
 
@@ -173,8 +174,8 @@ class _Attempt:
         if RACES in reason or self.calm == _CALMEST:
             return None
         if _OUTSIDE in reason and self.scale < _MOST_SCALE:
-            return replace(self, scale=self.scale * _SCALE)
-        return replace(self, calm=_CALMEST) if self.calm else replace(self, scale=1, calm=1)
+            return replace(self, scale=self.scale * _SCALE or 1)
+        return replace(self, calm=_CALMEST) if self.calm else replace(self, scale=0, calm=1)
 
 
 def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt = _Attempt()) -> Skeleton:
@@ -250,7 +251,7 @@ def _again(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt
 
 def _scaled(spec: InferredSpec, attempt: _Attempt) -> InferredSpec:
     """Return a specification with larger tensors, which a launch does not write completely. Bounds remain."""
-    if attempt.scale == 1:
+    if not attempt.scale:
         return replace(spec, calm=attempt.calm)
     most = min(max(map(int, spec.shapes.values())) * attempt.scale, _MOST_ELEMENTS)
     shapes = {name: dims if name in spec.roles else str(max(int(dims), most)) for name, dims in spec.shapes.items()}

@@ -117,12 +117,12 @@ def _skeleton(
         for data in kinds_of_data(launch)
     )
     skeleton = found()
-    for other in reversed(others):
-        skeleton = _with_other(skeleton, other, _OUTSIDE, RACES, UNWRITTEN)
-    for each in larger:
+    for each in reversed(larger):  # last, because they have to be compiled
         compiled = _compiler(root, module, each.kernel)
         again = partial(_declared_skeleton, module, kernel, prober, each.kernel, compiled, each, tuned=tuned)
         skeleton = _with_other(skeleton, again, _OUTSIDE)
+    for other in reversed(others):
+        skeleton = _with_other(skeleton, other, _OUTSIDE, RACES, UNWRITTEN)
     return skeleton
 
 

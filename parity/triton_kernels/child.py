@@ -96,28 +96,32 @@ def described(
 ) -> dict[str, Any]:
     """Describe a function: its first kernel that compiles for most targets, and the error for the next target.
 
-    Launches that the project's host code makes are preferred: one, and one with larger tensors. They compile for all
-    targets if possible, and otherwise for the first two, as all other kernels do.
+    Launches that the project's host code makes are preferred: one that compiles for all targets if possible, and
+    otherwise for the first two, as all other kernels do. Launches with larger tensors are not compiled, which may take
+    minutes: they replace the first launch only if that fails.
     """
     found: dict[str, Any] = {"chosen": -1, "targets": 0, "error": "", "constants": {}, "options": {}, "launches": []}
     if function["kernels"]:
         found["configurations"] = configurations(function["kernels"][0], root, targets[0][1])
     for launch in itertools.islice(made_launches(function, root, targets[0][1]), _MOST_LAUNCHES):
-        is_larger = launch.pop("larger", False)
-        if found["launches"] and not is_larger:
-            break
+        is_larger, options = launch.pop("larger", False), launch["kernel"]["options"]
+        if found["launches"]:
+            if not is_larger:
+                break
+            launch["kernel"]["options"] = {**options, **_stages(options)[-1]}
+            found["launches"].append(launch)
+            continue
         best, chosen = _NEEDED - 1, {}
-        for stages in _stages(launch["kernel"]["options"]):
-            kernel = {**launch["kernel"], "options": {**launch["kernel"]["options"], **stages}}
-            wanted = targets[:_NEEDED] if is_larger else targets  # it replaces the first launch only if that fails
-            done, error = _tried(kernel, root, output, wanted)
+        for stages in _stages(options):
+            kernel = {**launch["kernel"], "options": {**options, **stages}}
+            done, error = _tried(kernel, root, output, targets)
             if done > best:
                 best, chosen = done, kernel
-            if done == len(wanted):
+            if done == len(targets):
                 break
             found["error"] = error
         if chosen:
-            found |= {"chosen": 0, "targets": _NEEDED, "launches": [*found["launches"], launch | {"kernel": chosen}]}
+            found |= {"chosen": 0, "targets": _NEEDED, "launches": [launch | {"kernel": chosen}]}
     if found["launches"]:
         return found
     targets = targets[:_NEEDED]

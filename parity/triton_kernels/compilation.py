@@ -112,8 +112,8 @@ class Trial(msgspec.Struct):
     """The specialization that compiles for most ``targets``, by number, and the error for the next target.
 
     ``constants`` and ``options`` are the values that decorators of the function set. ``launches`` are launches by host
-    code, in place of a number: one, and if possible one with larger tensors. ``configurations`` counts what
-    ``@triton.autotune`` lists.
+    code, in place of a number: one that compiles, and if possible some with larger tensors. ``configurations`` counts
+    what ``@triton.autotune`` lists.
     """
 
     chosen: int = -1

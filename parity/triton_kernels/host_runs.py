@@ -38,7 +38,7 @@ _SIZES = ((16, 16), (4, 16), (64, 64), (2, 32), (16, 128), (128, 128), (32, 32),
 """Extents to try: of the first dims, and of the last one or two dims."""
 _OUTER = 2
 """Extent of the outer dims of a tensor with four dims or more, so that a launch has few blocks."""
-_LARGER = ((128, 128), (64, 64))
+_LARGER = ((64, 64), (128, 128))
 """Extents to try as well if smaller ones lead to a launch: a kernel without masks may need whole blocks."""
 _RANKS = (2, 3, 4, 1)
 _SECONDS, _CORRECTIONS, _MOST_RUNS = 8, 40, 400
@@ -168,7 +168,7 @@ def launches(
 ) -> Iterator[dict[str, Any]]:
     """Yield launches of a kernel by host code in these files, the most usual first.
 
-    A launch may be followed by a launch of the same kind with larger tensors, ``larger``. ``kernel`` has ``file``,
+    A launch may be followed by launches of the same kind with larger tensors, ``larger``. ``kernel`` has ``file``,
     ``function`` and ``pointers``, the names of the parameters that are pointers.
     """
     from triton.runtime.jit import KernelInterface
@@ -231,7 +231,6 @@ def _runs(
                         guesses = _Guesses(facts, more, rank, real, optional, flag)
                         if found := _corrected(path, owner, function, loader, guesses):
                             yield {**found, "larger": True}
-                            break
                     break
                 is_open = guesses.is_open
 

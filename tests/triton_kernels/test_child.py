@@ -24,6 +24,18 @@ def test_launch_that_needs_too_much_shared_memory_is_tried_without_pipelining(tm
     assert stages(20_000, 65_536) == "the kernel needs 30000 bytes of shared memory; gfx942 has 20000"
 
 
+def test_launches_with_larger_tensors_are_not_compiled(tmp_path, monkeypatch):
+    launches = [{"kernel": {"options": {"num_stages": 3}}, "larger": each} for each in (False, True, True, False)]
+    compiled = []
+    monkeypatch.setattr(child, "made_launches", lambda *_: iter(launches))
+    monkeypatch.setattr(child, "compiled", lambda kernel, *_: compiled.append(kernel) or {"shared": 0})
+    monkeypatch.setattr(child, "set_driver", lambda _: None)
+    targets = [(SimpleNamespace(arch="gfx942"), None, 1)] * 2
+    found = child.described({"kernels": []}, tmp_path, targets, tmp_path)
+    assert len(compiled) == len(targets)
+    assert [each["kernel"]["options"]["num_stages"] for each in found["launches"]] == [3, 1, 1]
+
+
 def test_option_is_the_value_of_a_parameter_of_the_same_name(tmp_path):
     function = SimpleNamespace(arg_names=["x", "num_stages"], params=[])
     loader = SimpleNamespace(module=lambda _: SimpleNamespace(kernel=function))
