@@ -200,6 +200,27 @@ def test_integers_are_exact_unless_rounding_changes_them():
     assert judged(2**63, 2**63 + 1, ROUNDS, [2**63] * 2, kind=np.uint64).kind == "value"
 
 
+def test_integers_may_change_with_the_roundings_of_cuda_alone():
+    """The place of a minimum between two numbers that are almost equal."""
+    assert judged(31, 7, ROUNDS, [7] * 9, [31, 7], kind=np.int32).passed
+    assert judged(31, 7, ROUNDS, [7] * 9, [31] * 9, kind=np.int32).kind == "value"
+    assert judged(31, 6, ROUNDS, [7] * 9, [31, 7], kind=np.int32).kind == "value"
+
+
+def test_branch_that_roundings_of_cuda_alone_decide_is_allowed():
+    assert judged(4.8, 0.0, ROUNDS, [0.0] * 9, [4.8, 0.0]).passed
+    assert judged(4.8, 0.0, ROUNDS, [0.0] * 9, [4.8, np.nan]).passed
+    assert judged(4.8, 0.0, ROUNDS, [0.0] * 9, [4.8] * 9).kind == "value"
+    many = np.full(64, 4.8, np.float32)
+    expected = expected_from_cuda(many, ROUNDS, RoundingRuns(many, [ulps(many, 1)]), theirs=pytest.fail)
+    assert not compare(expected, many * 0, vendor="amd").passed  # a branch changes few elements
+
+
+def test_branch_that_roundings_decide_is_not_a_less_precise_formula():
+    assert judged(1.5, 12.5, ROUNDS, [12.5, 1.5], [1.5, ulps(1.5, 1)]).passed
+    assert "less precise" in judged(1.5, 1.7, ROUNDS, [1.7, 1.6, 1.8], [1.5, ulps(1.5, 1)]).detail
+
+
 def test_blocks_are_equal_unless_rounding_changes_them():
     kind = np.dtype([("d", "<f2"), ("qs", "i1", (32,))])
     one, two, three = np.zeros(2, kind), np.zeros(2, kind), np.zeros(2, kind)
