@@ -28,6 +28,8 @@ _SQUARE_CHOICES, _LARGE_CHOICES = (1, 2, 3, 7, 33, 64), (1, 2, 3, 7)
 _BOOLEANS, _SMALL, _MASK_CHOICES = (0, 1), (1, 2, 7), (0, 1, 2)
 _SMALL_DATA = {0: ("0..3",), 1: ("0..3",), 2: ("0..1",)}
 """Data of small integers, by how calm all numbers have to be."""
+_DIVISORS = ("1..3",)
+"""Data of integers that a kernel divides by: a division by zero has no result that CUDA and AMD share."""
 _POSITIONS = ("index", "ramp", "repeat")
 """Data streams for tensors whose elements are positions."""
 _AROUND = ("points", "near", "small", "bits")
@@ -266,6 +268,8 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
         elif spec.calm and each.is_pointer and each.name in facts.filled:
             data[each.name] = _CALM_DATA if _is_real(facts.kinds[each.name]) else _SMALL_DATA[spec.calm]
     data |= dict.fromkeys(sorted(spec.small), _SMALL_DATA[spec.calm])
+    divisors = one.flow.divisors if one.flow else frozenset()
+    data |= {each.name: _DIVISORS for each in one.args if each.key in divisors and each.name in facts.filled}
     data |= {name: (text,) for name, text in spec.ranges.items() if name in facts.filled}
     data |= dict.fromkeys(spec.indices, _POSITIONS) | dict.fromkeys(spec.distinct, _ROLE_DATA["order"])
     data |= {name: (text,) for name, text in spec.ranges.items() if name in spec.indices}

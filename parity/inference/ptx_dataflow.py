@@ -120,6 +120,7 @@ class Flow:
         loaded: The parts of the arguments that the kernel loads, with their PTX types.
         reals: Constants that the kernel compares floating-point values with.
         wholes: Integers that the kernel compares elements behind a pointer with, by pointer: both sides of the limit.
+        divisors: Pointers to integers that the kernel divides by without a comparison with 0 or 1.
         private: True if threads have private arrays.
         random: True if the kernel draws numbers with cuRAND.
         variables: The ``__device__`` variables that the kernel uses.
@@ -142,6 +143,7 @@ class Flow:
     loaded: Mapping[Key, str] = field(default_factory=dict)
     reals: tuple[float, ...] = ()
     wholes: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
+    divisors: frozenset[Key] = frozenset()
     private: bool = False
     random: bool = False
     variables: tuple[str, ...] = ()
@@ -197,9 +199,11 @@ class _DataFlow:
         self._fetched: set[str] = set()
         self._symbols: dict[str, set[str]] = {}
         self._constants: list[tuple[str, str]] = []
+        self._divisors: set[str] = set()
         self._members: set[Key] = set()
         self._shifts: dict[str, tuple[str, int]] = {}
         self._loads: list[tuple[str, str, str]] = []
+        self._sources: dict[str, str] = {}
         for item in parse_function(text, {}).items:
             if isinstance(item, Instruction):
                 self._read(item.mnemonic.split("."), item.operands)
@@ -264,7 +268,14 @@ class _DataFlow:
             ),
             loaded=self._parts,
             reals=tuple(dict.fromkeys(filter(math.isfinite, self._reals))),
-            wholes=self._wholes(known),
+            wholes=(wholes := self._wholes(known)),
+            divisors=frozenset(
+                key
+                for each in self._divisors
+                for register in self._closure(each, self._same)
+                for key in self._elements_of(register, known)
+                if {0, 1}.isdisjoint(wholes.get(key, ()))
+            ),
             indirect=any(
                 what != "ld" and not keys and self._slice(at) & self._fetched for what, _, at, _, keys in accesses
             ),
@@ -272,7 +283,6 @@ class _DataFlow:
 
     def _wholes(self, known: set[Key]) -> dict[Key, tuple[int, ...]]:
         """Return the integers that elements behind pointers are compared with, also after an addition (``x - 'a'``)."""
-        addresses = {register: each for _, target, each in self._loads for register in _REGISTER.findall(target)}
         found: dict[Key, tuple[int, ...]] = {}
         for register, limit in self._compared:
             added, passed = 0, set[str]()
@@ -280,12 +290,16 @@ class _DataFlow:
                 passed.add(register)
                 register, more = self._shifts[register]
                 added += more
-            based = _BASED.search(addresses.get(register, ""))
-            if based and _INTEGER.fullmatch(limit):
+            if _INTEGER.fullmatch(limit):
                 values = int(limit) - added, int(limit) - added + 1, *((-added,) if added else ())
-                for key in self._pointed(based["base"], known):
+                for key in self._elements_of(register, known):
                     found[key] = tuple(dict.fromkeys((*found.get(key, ()), *values)))
         return found
+
+    def _elements_of(self, register: str, known: set[Key]) -> set[Key]:
+        """Return the pointers to the element that a register holds."""
+        based = _BASED.search(self._sources.get(register, ""))
+        return self._pointed(based["base"], known) if based else set()
 
     def read_as(self, table: str) -> frozenset[str]:
         """Return the types as which a constant is read."""
@@ -331,6 +345,7 @@ class _DataFlow:
         elif name in ("ld", "ldu") and not {"shared", "local"} & set(op):
             self._access("ld", kind, operands[1], op)
             self._loads.append((kind, operands[0], operands[1]))
+            self._sources |= dict.fromkeys(_REGISTER.findall(operands[0]), operands[1])
             self._fetched |= set(_REGISTER.findall(operands[0]))
         elif name == "st":
             (self._passed if "param" in op else self._stored).update(_REGISTER.findall(operands[-1]))
@@ -348,6 +363,8 @@ class _DataFlow:
             for digits in _REAL.findall(operands[-1]):
                 self._reals += struct.unpack(">f" if len(digits) == 8 else ">d", bytes.fromhex(digits))
         elif operands and name not in ("bra", "call", "bar", "ret", "ld"):
+            if name in ("div", "rem") and kind[0] in "su":
+                self._divisors.add(operands[2])
             self._combine(name, operands)
 
     def _arguments_at(self, operand: str) -> list[Key]:

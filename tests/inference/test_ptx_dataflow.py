@@ -37,6 +37,10 @@ KERNELS = {
         "if (i >= n) return; int rest = i, at = 0;"
         "for (int d = 0; d < num_dims; d++) { at = at * 2 + rest % sizes[d]; rest /= sizes[d]; } out[i] = x[at];",
     ),
+    "strided": (
+        "const int* x, const int* by, const int* count, int* out, int n",
+        "if (i < n) out[i] = x[i] % by[1] / by[0] + (count[i] > 0 ? x[i] / count[i] : 0) + x[i] / n;",
+    ),
     "letters": (
         "const char* x, int* bins, int n",
         "if (i >= n) return; int at = x[i] - 'a'; if (at >= 0 && at < 26) atomicAdd(&bins[at / 4], 1);",
@@ -129,6 +133,11 @@ def test_flows_length_of_loop_over_dims_is_not_bound(found):
 def test_flows_elements_are_compared_with_integers(found):
     assert found["letters"].wholes == {(0, 0): (122, 123, 97)} and {128, 129} & {*found["bright"].wholes[0, 0]}
     assert not found["count"].wholes and not found["rows"].wholes
+
+
+def test_flows_divisors_are_elements_without_a_check_for_zero(found):
+    assert found["strided"].divisors == {(1, 0)}
+    assert found["dims"].divisors == {(0, 0)} and not found["letters"].divisors
 
 
 def test_flows_passed_pointer_escapes(found):
