@@ -371,6 +371,8 @@ def _doubt(one: Signature, spec: InferredSpec | None) -> str:
         return _RANDOM
     if one.flow and one.flow.private and spec and spec.is_measured:
         return "its threads have private arrays, which may be too small for the numbers that were guessed"
+    if one.flow and spec and not spec.distinct and any(use.scattered for use in one.flow.uses.values()):
+        return "it writes to positions that it reads from memory, and with guessed data threads may meet there"
     return ""
 
 
