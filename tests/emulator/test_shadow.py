@@ -99,6 +99,25 @@ def test_shadow_patterns_reveal_errors_that_cancel_in_one_direction(session, cod
     assert (spread >= np.array([0.5, 2, 2]) * 2.0**-24).all()
 
 
+PACKED = """
+typedef float Two __attribute__((ext_vector_type(2)));
+extern "C" __global__ void apart_f32(const float* x, float* out, int n) {
+    int i = threadIdx.x;
+    if (i >= n) return;
+    Two from = {x[i], x[i]}, factors = {0.6f, 0.7f}, products;
+    asm("v_pk_mul_f32 %0, %1, %2" : "=v"(products) : "v"(from), "v"(factors));
+    out[i] = products.y - products.x;
+}
+"""
+
+
+def test_halves_of_a_packed_operation_round_in_different_directions_in_some_runs(compiled):
+    """Otherwise, the difference of two products does not move, however far off it is."""
+    runs, _ = shadows(runner("emulated").open("gfx90a"), compiled(PACKED, "gfx90a"), "apart_f32", [5.1, 5.3])
+    spread = runs.max(0) - runs.min(0)
+    assert (spread >= 2 * 2.0**-22).all()
+
+
 @pytest.mark.parametrize(("kernel", "kind"), [("every_f32", "f32"), ("half_bf16", "bf16")])
 def test_shadow_lanes_round_independently_in_some_runs(session, code, kernel, kind):
     runs, _ = shadows(session, code, kernel, [1.0] * 32, kind)

@@ -28,6 +28,10 @@ INLINE Mask shadow_ups(const State *t, const Operation *o) { // the lanes that r
   const u64 h = shadow_hash(t, o);
   return shadow_run() & EACH_LANE ? (Mask)(h ^ h >> 31) : shadow_up(t, o) ? ALL : 0;
 }
+// The rounding of the second half of a packed operation: it is like an operation at the next place.
+INLINE auto shadow_second(const State *t, const Operation *o, bool up) {
+  return up ^ shadow_up(t, o) ^ shadow_up(t, o + 1) ? UPWARD : DOWNWARD;
+}
 template <class X> INLINE X shadow_product(X a, X b, bool) { return a * b; }
 INLINE V<f32> shadow_product(V<f32> a, V<f32> b, bool up) {
   const V<f32> product = a * b;
