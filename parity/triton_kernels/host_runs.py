@@ -382,13 +382,18 @@ def _quiet() -> Iterator[None]:
 def _arguments(node: ast.FunctionDef, function: Any, guesses: _Guesses, skipped: int) -> dict[str, Any]:
     """Return arguments of a function. Parameters with a default that is not None keep it.
 
-    A parameter whose annotation allows None has the default None.
+    A parameter has the default None if its annotation allows None, or if the function compares it with None.
     """
     given: dict[str, Any] = {}
     parameters = [*node.args.posonlyargs, *node.args.args][skipped:]
     defaults = _defaults(function)
+    compared = {
+        each.left.id for each in ast.walk(node)
+        if isinstance(each, ast.Compare) and isinstance(each.left, ast.Name) and isinstance(each.ops[0], ast.Is | ast.IsNot)
+        and isinstance(each.comparators[0], ast.Constant) and each.comparators[0].value is None
+    }  # fmt: skip
     for each in (*parameters, *node.args.kwonlyargs):
-        if each.annotation and _OPTIONAL.search(ast.unparse(each.annotation)):
+        if each.arg in compared or (each.annotation and _OPTIONAL.search(ast.unparse(each.annotation))):
             defaults.setdefault(each.arg, None)
         name = each.arg
         fact = guesses.facts.get(name, {}).get("kind")

@@ -113,6 +113,15 @@ def run(
     assert tensors(launch) == {"x": ("*fp32", 4096), "out": ("*fp32", 256), "index": ("*i32", 256)}
 
 
+def test_argument_that_host_code_compares_with_none_is_optional(tmp_path):
+    host = """
+def run(x, index, offsets):
+    count = 3 if offsets is None else len(offsets)
+    kernel[(1,)](x, x, index if offsets is None else offsets, count, 0.5, 1, BLOCK=16)
+"""
+    assert values(first(tmp_path, host))["n"] == "3"
+
+
 def test_configurations_heuristics_and_grid_of_keywords_are_evaluated(tmp_path):
     decorators = (
         '@triton.autotune(configs=[triton.Config({"BLOCK": n}, num_warps=2) for n in (256, 64)], key=["n"])\n'
