@@ -51,6 +51,7 @@ _TENSOR = re.compile(
 _ALL = "all"
 """Has the facts of all tensors of real numbers."""
 _OPTIONAL = re.compile(r"\bOptional\[|\bNone\b")
+_COMPARED = re.compile(r"(\w+) is (?:not )?None$")
 
 
 class _Late(BaseException):
@@ -387,11 +388,8 @@ def _arguments(node: ast.FunctionDef, function: Any, guesses: _Guesses, skipped:
     given: dict[str, Any] = {}
     parameters = [*node.args.posonlyargs, *node.args.args][skipped:]
     defaults = _defaults(function)
-    compared = {
-        each.left.id for each in ast.walk(node)
-        if isinstance(each, ast.Compare) and isinstance(each.left, ast.Name) and isinstance(each.ops[0], ast.Is | ast.IsNot)
-        and isinstance(each.comparators[0], ast.Constant) and each.comparators[0].value is None
-    }  # fmt: skip
+    compares = (ast.unparse(each) for each in ast.walk(node) if isinstance(each, ast.Compare))
+    compared = {found[1] for text in compares if (found := _COMPARED.match(text))}
     for each in (*parameters, *node.args.kwonlyargs):
         if each.arg in compared or (each.annotation and _OPTIONAL.search(ast.unparse(each.annotation))):
             defaults.setdefault(each.arg, None)
