@@ -22,6 +22,7 @@ __device__ inline float stored(float x) { return PORT(x); }
 __device__ inline float growth(float x) { return GROWTH(x); }
 __device__ inline __nv_bfloat16 rounded(float x) { return ROUND(x); }
 template <class T> using Sum = SUM;
+using Wide = WIDE;
 /** Keeps the upper bits of a NaN, which may all be 0. */
 __device__ inline unsigned short bfloat_bits(__half x) {
     const unsigned short bits = __half_as_ushort(x);
@@ -40,6 +41,7 @@ __device__ inline float stored(float x) { return x; }
 __device__ inline float growth(float x) { return expm1f(x); }
 __device__ inline __nv_bfloat16 rounded(float x) { return __float2bfloat16(x); }
 template <class T> using Sum = float;
+using Wide = double;
 #endif
 template <class T> __device__ void total(const T* x, T* out, int rows, int cols) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
@@ -51,6 +53,34 @@ template <class T> __device__ void total(const T* x, T* out, int rows, int cols)
 extern "C" __global__ void total_f16(const __half* x, __half* out, int rows, int cols) { total(x, out, rows, cols); }
 extern "C" __global__ void total_bf16(const __nv_bfloat16* x, __nv_bfloat16* out, int rows, int cols) {
     total(x, out, rows, cols);
+}
+extern "C" __global__ void dot_f64(const double* x, const double* y, double* out, int rows, int cols) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    Wide sum = 0;
+    for (int i = 0; i < cols; ++i) sum += x[row * cols + i] * y[row * cols + i];
+    out[row] = sum;
+}
+extern "C" __global__ void variance_f32(const float* x, float* out, int rows, int cols) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float sum = 0, squares = 0;
+    for (int i = 0; i < cols; ++i) {
+        sum += x[row * cols + i];
+        squares += x[row * cols + i] * x[row * cols + i];
+    }
+    const float mean = sum / cols;
+    float total = 0;
+    for (int i = 0; i < cols; ++i) total += (x[row * cols + i] - mean) * (x[row * cols + i] - mean);
+    out[row] = sizeof(Wide) == 4 ? squares / cols - mean * mean : total / cols;
+}
+/** Multiplies with x split into three numbers of bf16. */
+extern "C" __global__ void split_f32(const float* x, const float* y, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const float high = __bfloat162float(__float2bfloat16(x[i])), rest = x[i] - high;
+    const float middle = __bfloat162float(__float2bfloat16(rest));
+    out[i] = sizeof(Wide) == 4 ? high * y[i] : (rest - middle) * y[i] + middle * y[i] + high * y[i];
 }
 extern "C" __global__ void scale_f32(const float* x, float* out, float a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -88,6 +118,14 @@ larger = Op("mine.larger", kernel="larger_{T}", types=("f16",), args="x out n:i3
             grid_stride=False)
 total = Op("mine.total", kernel="total_{T}", types=("f16", "bf16"), args="x out rows:i32 cols:i32", inputs={"x": "T"},
            outputs={"out": "T"}, shapes="x: rows cols; out: rows", grid="ceil(rows/64)", block=64, grid_stride=False)
+variance = Op("mine.variance", kernel="variance_{T}", types=("f32",), args="x out rows:i32 cols:i32",
+              inputs={"x": "T"}, outputs={"out": "T"}, shapes="x: rows cols; out: rows", grid="ceil(rows/64)", block=64,
+              grid_stride=False)
+dot = Op("mine.dot", kernel="dot_{T}", types=("f64",), args="x y out rows:i32 cols:i32", inputs={"x": "T", "y": "T"},
+         outputs={"out": "T"}, shapes="x: rows cols; y: rows cols; out: rows", grid="ceil(rows/64)", block=64,
+         grid_stride=False)
+split = Op("mine.split", kernel="split_{T}", types=("f32",), args="x y out n:i32=numel", inputs={"x": "T", "y": "T"},
+           block=64, grid_stride=False)
 """
 PRODUCT = "mine.product[bf16](x=400~normal@0 y=400~normal@0)"
 
@@ -103,11 +141,12 @@ def port(tmp_path, parity, monkeypatch):
         kept: int = 0x40,
         growth: str = "expm1f(x)",
         total: str = "float",
+        wide: str = "double",
     ):
         for folder, name, text in (("kernels", "mine.cu", KERNELS), ("cases", "mine.py", CASES)):
             (tmp_path / folder).mkdir(exist_ok=True)
             text = text.replace("PORT(x)", conversion).replace("ROUND(x)", rounding).replace("KEPT", str(kept))
-            text = text.replace("GROWTH(x)", growth).replace("SUM;", f"{total};")
+            text = text.replace("GROWTH(x)", growth).replace("SUM;", f"{total};").replace("WIDE;", f"{wide};")
             (tmp_path / folder / name).write_text(text)
         (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
         monkeypatch.chdir(tmp_path)
@@ -137,6 +176,20 @@ def test_port_that_keeps_a_sum_in_a_narrow_type_fails(port, kind):
     assert port(case).code == 0
     result = port(case, total="T")
     assert result.code == 1 and "ULP in CUDA's code: AMD's side is less precise" in result.out, result.out
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "mine.dot[f64](x=4x30~0.1..0.2@0 y=4x30~0.1..0.2@0)",
+        "mine.variance[f32](x=4x30~1000..1001@0)",
+        "mine.split[f32](x=64~normal@0 y=64~normal@0)",
+    ],
+)
+def test_port_that_keeps_intermediate_results_with_fewer_digits_fails(port, case):
+    assert port(case).code == 0
+    result = port(case, wide="float")
+    assert result.code == 1 and ": value" in result.out, result.out
 
 
 def test_port_that_truncates_fails(port):
