@@ -35,10 +35,6 @@ class ApproximateResults(IntEnum):
         }[self]
 
 
-ON_HARDWARE = ApproximateResults.GFX1100
-"""What programs get: as measured on gfx1100, and for matrix cores also on gfx90a and gfx942."""
-
-
 def error_table(errors: Mapping[str, tuple[float, bool]]) -> ctypes.Array[ctypes.Structure]:
     """Return the documented errors of all functions and types, for the runtime.
 

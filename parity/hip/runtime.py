@@ -19,7 +19,6 @@ from parity.compilers.targets import Target, target
 from parity.emulator import faults
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.device import AmdgpuDevice
-from parity.emulator.approximate import ON_HARDWARE
 from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.memory import Allocation
 from parity.errors import ParityError, UsageError, nearest
@@ -329,7 +328,7 @@ class Runtime:
                 block=(bx, by, bz),
                 args=data[:size].ljust(size, b"\0"),
                 shared_bytes=shared_bytes,
-                options=LaunchOptions(zlib.crc32(geometry.encode()) | 1, results=ON_HARDWARE),
+                options=LaunchOptions(seed=zlib.crc32(geometry.encode()) | 1),
             )
         except ParityError as error:
             name, is_sticky = next(found for kind, found in _LAUNCH_ERRORS.items() if isinstance(error, kind))

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from parity.emulator import faults
 from parity.emulator.amdgpu.device import AmdgpuDevice
-from parity.emulator.approximate import ON_HARDWARE
 from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.memory import Allocation
 from parity.errors import ParityError, UsageError
@@ -147,7 +146,7 @@ class Executor:
             args=args,
             shared_bytes=values[8] - kernel.lds_bytes,
             rest=(rest[0], rest[1], rest[2]),
-            options=LaunchOptions(seed, results=ON_HARDWARE, in_order=True, cooperative=cooperative),
+            options=LaunchOptions(seed=seed, in_order=True, cooperative=cooperative),
             whole=True,
         )
 
