@@ -23,10 +23,10 @@ BYTES = replace(KERNEL, name="_Z5bytesPKhPf", args=ARGS[:2])
 USES = {(0, 0): Use(frozenset(("u8",)), first="ld", width=1), (1, 0): Use(writes=frozenset(("f32",)), width=4)}
 
 
-def declared(kernel, flow=None):
+def declared(kernel, flow=None, extents=("16", "16")):
     def launched(args, flow, single):
         names = [each.name for each in args if each.is_pointer] or ["x", "y"]
-        return InferredSpec(dict.fromkeys(names, "16"), ("1",), (32,), is_measured=single)
+        return InferredSpec(dict(zip(names, extents, strict=True)), ("1",), (32,), is_measured=single)
 
     (found,) = skeletons(PurePath("k.cu"), "k", [kernel], flows={kernel.name: flow}, probes={kernel.name: launched})
     return found
@@ -86,9 +86,11 @@ def test_again_after_distinct_integers_show_too_little_draws_calm_numbers():
     assert values(calm, "data")["y"] == ("0..3",) and not values(calm, "indices")
 
 
-def test_again_after_access_outside_enlarges_tensors_before_it_draws_calm_numbers(op):
-    single = op.again(OUTSIDE)
-    larger = single.again(OUTSIDE)
+def test_again_after_access_outside_enlarges_tensors_before_it_draws_calm_numbers():
+    single = declared(KERNEL, extents=("16", "4")).again(OUTSIDE)
+    alike = single.again(OUTSIDE)
+    assert values(alike, "shapes") == "x: 16; y: 16"
+    larger = alike.again(OUTSIDE)
     assert values(larger, "shapes") == "x: 256; y: 256" and "low" not in values(larger, "choices")
     calm = larger.again(OUTSIDE).again(OUTSIDE)
-    assert values(calm, "choices") == {"low": (0.5, 1.0)} and values(calm, "shapes") == "x: 16; y: 16"
+    assert values(calm, "choices") == {"low": (0.5, 1.0)} and values(calm, "shapes") == "x: 16; y: 4"
