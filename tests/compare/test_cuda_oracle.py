@@ -78,6 +78,13 @@ def test_port_that_is_less_precise_than_cuda_fails():
     assert judged(ulps(1.5, 361), 1.5, ROUNDS, mine, [1.5, np.nan]).passed  # a rounding decides about NaN
 
 
+def test_unmoved_element_is_less_precise_only_without_approximate_instructions():
+    """In x - x * exp(1e-9), runs do not move CUDA's approximate exponential, which is 1."""
+    mine, theirs = [1.5, ulps(1.5, 7475)], [1.5, 1.5]
+    assert judged(ulps(1.5, 400), 1.5, ROUNDS, mine, theirs).passed
+    assert "less precise" in judged(ulps(1.5, 400), 1.5, ROUNDS, mine, theirs, approximates=False).detail
+
+
 def test_narrow_port_that_is_less_precise_than_cuda_fails():
     ulp = 2.0**-10
     mine, theirs = [1.5, 1.5 + 9 * ulp], [1.5, 1.5 + ulp]
