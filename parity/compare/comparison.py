@@ -110,15 +110,15 @@ def _allows(bounds: Bounds) -> bool:
 def _exactly(expected: Expected, got: Array) -> tuple[Array, list[str]]:
     """Return a mask of the elements that are right without an error bound, and the ids of met divergences."""
     value = expected.value
-    right = _matches(value, got, expected.sign_of_zero) if expected.accepts is None else expected.accepts(got)
+    right = matches(value, got, expected.sign_of_zero) if expected.accepts is None else expected.accepts(got)
     divergences = []
     for name, other in expected.divergences.items():
-        apart = ~_matches(value, other, expected.sign_of_zero)
-        if apart.any() and _matches(other, got, expected.sign_of_zero)[apart].all():
+        apart = ~matches(value, other, expected.sign_of_zero)
+        if apart.any() and matches(other, got, expected.sign_of_zero)[apart].all():
             divergences.append(name)
             right |= apart
     for other in expected.alternatives:
-        right |= _matches(other, got, expected.sign_of_zero)
+        right |= matches(other, got, expected.sign_of_zero)
     right |= expected.unspecified
     if array_dtype(got).is_float:
         right |= expected.nan_allowed & np.isnan(got)
@@ -153,7 +153,7 @@ def check_unmodified(name: str, before: Array, after: Array) -> Verdict | None:
     )
 
 
-def _matches(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
+def matches(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
     """Equal, or both NaN. Zeros of either sign are equal unless ``sign_of_zero``. Blocks must have the same bytes."""
     if array_dtype(got).is_block:
         return np.asarray(bit_patterns(value) == bit_patterns(got))

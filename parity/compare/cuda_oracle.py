@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.compare.comparison import accepted_elements
+from parity.compare.comparison import accepted_elements, matches
 from parity.model.dtypes import NUMBERS, Array, DType, array_dtype
 from parity.model.launch import Arithmetic
 from parity.reference.accuracy import furthest
@@ -151,7 +151,7 @@ def expected_from_cuda(
         return biased or _loss(value, mine, computed, mixed, known, theirs, got, approximates=approximates)
 
     def accepted(got: Array) -> Array:
-        same = _equal(oracle, got)
+        same = matches(oracle, got, sign_of_zero=False)
         change = np.abs(_wide(got) - value)
         wrong = ~(same | mixed | (change <= allowed))
         other = theirs() if _is_few(wrong) else None
@@ -164,10 +164,6 @@ def expected_from_cuda(
         return Bounds(value, 0.0, allowed, allowed)
 
     return Expected(oracle, bounds, unspecified=mixed, accepts=accepted, bias=suspicion)
-
-
-def _equal(x: Array, y: Array) -> Array:
-    return np.asarray((x == y) | ((x != x) & (y != y)))
 
 
 def _is_few(wrong: Array) -> bool:
