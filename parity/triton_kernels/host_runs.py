@@ -388,8 +388,7 @@ def _arguments(node: ast.FunctionDef, function: Any, guesses: _Guesses, skipped:
     given: dict[str, Any] = {}
     parameters = [*node.args.posonlyargs, *node.args.args][skipped:]
     defaults = _defaults(function)
-    compares = (ast.unparse(each) for each in ast.walk(node) if isinstance(each, ast.Compare))
-    compared = {found[1] for text in compares if (found := _COMPARED.match(text))}
+    compared = _compared_with_none(node)
     for each in (*parameters, *node.args.kwonlyargs):
         if each.arg in compared or (each.annotation and _OPTIONAL.search(ast.unparse(each.annotation))):
             defaults.setdefault(each.arg, None)
@@ -409,6 +408,13 @@ def _arguments(node: ast.FunctionDef, function: Any, guesses: _Guesses, skipped:
                 continue
         given[name] = guesses.value(name, kind)
     return given
+
+
+@functools.cache
+def _compared_with_none(node: ast.FunctionDef) -> frozenset[str]:
+    """Return the names that a function compares with None."""
+    texts = (ast.unparse(each) for each in ast.walk(node) if isinstance(each, ast.Compare))
+    return frozenset(found[1] for text in texts if (found := _COMPARED.match(text)))
 
 
 def _defaults(function: Any) -> dict[str, Any]:
