@@ -146,8 +146,8 @@ class _Attempt:
 
     ``single``: a single launch is enough. ``cautious``: all tensors that the kernel reads have content. ``scale``:
     if not 0, all tensors are at least this much larger than the largest one of the single launch, because other data
-    may lead to more, or the host passes tensors of other shapes. ``calm``: if
-    not 0, all numbers are small and not negative, because an index may depend on them, and integers are 0 or 1 if 2.
+    may lead to more, or the host passes tensors of other shapes. ``calm``: if not 0, all numbers are small and not
+    negative, because an index may depend on them, and integers are 0 or 1 if 2.
     ``apart``: the elements of integer tensors are distinct and in order, because threads may write to these positions.
     """
 
