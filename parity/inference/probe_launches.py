@@ -115,16 +115,16 @@ class ProbeLaunches:
     the number of instructions of the last launch, and ``too_long`` are the configurations that need more. ``before`` is
     True as long as every launch ends with an access before the begin of a buffer that is not far away, as from a null
     pointer. ``constants`` are the contents of ``__constant__`` variables. A race counts with one of ``blocks``, None
-    for any.
+    for any. If it ``grows``, a launch that reaches far is repeated with larger allocations: it shows only their sizes.
     """
 
     def __init__(
         self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int,
         deadline: float = math.inf, budget: int = BUDGET, constants: Mapping[str, Array] | None = None,
-        blocks: Collection[Triple] | None = None,
+        blocks: Collection[Triple] | None = None, *, grows: bool = False,
     ) -> None:  # fmt: skip
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
-        self._budget, self._constants, self._blocks = budget, constants or {}, blocks
+        self._budget, self._constants, self._blocks, self._grows = budget, constants or {}, blocks, grows
         self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share * (budget // BUDGET)
         self._deadline = deadline
         # A scalar that each wavefront of a Triton kernel loads, and one of them stores, is a race without effect.
@@ -171,7 +171,7 @@ class ProbeLaunches:
                     if fault.buffer not in self._places or not size <= fault.offset < sizes[-1]:
                         # Larger allocations would not help, unless the sizes are large constants of the source.
                         is_large = fault.buffer in self._places and sizes[-1] <= fault.offset < _MOST_LARGE
-                        if is_large and self._budget == LARGE_BUDGET and not config.fill.one:
+                        if is_large and self._grows and not config.fill.one:
                             self._observed[key] = self._launch_large(config)
                         break
         return self._observed[key]

@@ -98,6 +98,7 @@ class Prober:
         self._failures = Counter[object]()
         self._results: dict[object, InferredSpec | str] = {}
         self._measured: dict[object, InferredSpec | str] = {}
+        self._whole: dict[object, frozenset[str]] = {}
         self._similar: dict[object, tuple[InferredSpec, _Ends]] = {}
         cache = Cache(default_root() / "emulator")
         self._devices = {
@@ -115,7 +116,7 @@ class Prober:
             self._results[key] = self._like_similar(kernel) or self._probed(kernel)
         return self._results[key]
 
-    def _key(self, kernel: ProbedKernel) -> object:
+    def _key(self, kernel: ProbedKernel) -> tuple[object, ...]:
         """Return what determines the launches of a kernel. The rest of its module does not matter."""
         geometries = tuple(
             (each.template, each.block, each.threads, each.shared, each.grid, each.arguments, *each.constants.items())
@@ -174,13 +175,22 @@ class Prober:
     def _measure(self, kernel: ProbedKernel) -> InferredSpec | str:
         self._begin(1 - _SEARCH)
         blocks = [*itertools.islice(likely_blocks(kernel.name, kernel.launches, kernel.flow), _BLOCKS)]
-        experiment = self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET)
+        experiment = self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET, grows=True)
         hints = [*launch_hints(kernel.name, kernel.launches, kernel.args, kernel.flow)]
         spec = measured_spec(experiment, blocks, kernel.launches, kernel.usual, hints)
         return spec or experiment.launches.race
 
     def with_written(self, kernel: ProbedKernel, spec: InferredSpec) -> InferredSpec:
-        """Add which tensors the launch of a specification writes completely, if it can be executed."""
+        """Add which tensors the launch of a specification writes completely, if it can be executed.
+
+        Nothing is added for tensors that are too large to trace.
+        """
+        key = *self._key(kernel), *spec.shapes.items(), *spec.made.items(), *spec.grid
+        if key not in self._whole:
+            self._whole[key] = self._written_whole(kernel, spec)
+        return replace(spec, whole=self._whole[key])
+
+    def _written_whole(self, kernel: ProbedKernel, spec: InferredSpec) -> frozenset[str]:
         self._begin(1)
         experiment = self._experiment(kernel, spec.made, share=1, budget=LARGE_BUDGET)
         numbers = {each.name: int(spec.made[each.name]) for each in kernel.args if each.is_whole}
@@ -190,12 +200,11 @@ class Prober:
                 for fill in (InputFill(), InputFill(whole=1))
             ]
         except ProbeLimit:
-            return spec
-        whole = {
+            return frozenset()
+        return frozenset(
             each.name for each in experiment.pointers
             if all(run and run[each.name].written == int(spec.shapes[each.name]) * each.dtype.itemsize for run in runs)
-        }  # fmt: skip
-        return replace(spec, whole=frozenset(whole))
+        )  # fmt: skip
 
     def _hinted(self, kernel: ProbedKernel) -> InferredSpec | None:
         """Return the specification for the grid of a launch in host code, if it explains all accesses."""
@@ -244,12 +253,13 @@ class Prober:
         return found or (f"{_reason(experiment)}; {limit}" if limit else _reason(experiment))
 
     def _experiment(
-        self, kernel: ProbedKernel, made: Mapping[str, str], *, share: int, budget: int = BUDGET
+        self, kernel: ProbedKernel, made: Mapping[str, str], *, share: int, budget: int = BUDGET, grows: bool = False
     ) -> Experiment:
         numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in made)
         launches = ProbeLaunches(
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget,
             dict(_constants(kernel.flow)), None if made else credible_blocks(kernel.name, kernel.launches, kernel.flow),
+            grows=grows,
         )  # fmt: skip
         return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made, limits=kernel.limits)
 

@@ -314,7 +314,7 @@ def _keywords(
         return [
             Keyword("kernel", one.triton, _others(one.configurations)),
             Keyword("types", (usual,)),
-            Keyword("args", " ".join(words)),
+            Keyword("args", " ".join(words), wraps=True),
             *(each for each in optional if each.value and each.name != "strides"),
             *(each for each in call.launch if each.name == "grid"),
         ]
@@ -323,7 +323,7 @@ def _keywords(
         Keyword("kernel", one.pattern),
         Keyword("types", tuple(dict.fromkeys(types))),
         *([Keyword("spelling", spelling)] if spelling else []),
-        Keyword("args", " ".join(words)),
+        Keyword("args", " ".join(words), wraps=True),
         *(each for each in optional if each.value),
         *call.launch,
         Keyword("grid_stride", _is_strided(one, spec)),

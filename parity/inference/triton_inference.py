@@ -33,12 +33,16 @@ _REAL, _PRODUCTS = ("f32", "f16", "bf16", "i32", "i8"), ("f16", "bf16", "f32", "
 """Dtypes of tensors to try, and those for kernels that multiply matrices."""
 _CALLED, _CALLED_PRODUCTS = ("float32", "float16"), ("float16", "float32")
 """PyTorch's names of dtypes to call host code with."""
+_DESCRIPTORS = (
+    "a tensor descriptor that host code makes, which a declaration cannot pass; "
+    "tl.make_tensor_descriptor in the kernel works"
+)
 _FEW = 2
 """Whole numbers of a kernel whose launches are explained by formulas instead of taken from one launch."""
 _SIZES = (32, 64, 2, 16, 128)
 """Values to try for constexpr numbers without a known value."""
-_OUTSIDE = "out-of-bounds"
-"""Is part of the reason if an op fails because of an access that no tensor allows."""
+_OUTSIDE, _LARGER = "out-of-bounds", 2
+"""Is part of the reason if an op fails because of an access that no tensor allows; and how often to enlarge tensors."""
 
 
 def triton_skeletons(
@@ -75,7 +79,7 @@ def _trials(kernel: TritonFunction, root: Path) -> Iterator[Specialization]:
     """Yield specializations to try, the most likely first."""
     seen = set[str]()
     reals = _PRODUCTS if kernel.has_dot else _REAL
-    for size, real, flags in itertools.product(_SIZES, reals, (False, True)):
+    for wholes, size, real, flags in itertools.product((False, True), _SIZES, reals, (False, True)):
         types = dtypes(kernel, real)
         for integers in (True, False):
             kinds = [
@@ -91,7 +95,7 @@ def _trials(kernel: TritonFunction, root: Path) -> Iterator[Specialization]:
                     for each, kind in zip(kernel.arguments, kinds, strict=True)
                 ),
                 tuple(i for i, each in enumerate(kernel.arguments) if each.is_pointer),
-                choices(kernel, real, flags=flags, size=size),
+                choices(kernel, real, flags=flags, size=size, wholes=wholes),
                 {},
             )
             if one.text not in seen:
@@ -103,6 +107,8 @@ def _skeleton(
     root: Path, module: str, kernel: TritonFunction, tried: Sequence[Specialization], result: Trial, prober: Prober
 ) -> Skeleton:
     """Return the declaration of one kernel."""
+    if kernel.descriptors:
+        return Skeleton("", kernel.name, omitted=f"{', '.join(kernel.descriptors)}: {_DESCRIPTORS}")
     if result.chosen < 0 or result.targets < 2:
         where = PROBED if result.chosen < 0 else OTHER
         return Skeleton("", kernel.name, omitted=f"no trial compiles for {where}: {result.error}")
@@ -127,14 +133,24 @@ def _skeleton(
 
 
 def _with_other(one: Skeleton, other: Callable[..., Skeleton], *reasons: str) -> Skeleton:
-    """Return a declaration that is replaced by another if it fails for any of these reasons."""
+    """Return a declaration that is replaced by another one, also with larger tensors, if it fails for these reasons."""
 
     def again(reason: str) -> Skeleton | None:
         if any(each in reason for each in reasons):
             found = other(single=True)
             if not (found.question or found.omitted):
-                return replace(found, again=lambda _: one.again(reason))
+                return _enlarged(found, one.again, _LARGER)
         return one.again(reason)
+
+    return replace(one, again=again)
+
+
+def _enlarged(one: Skeleton, then: Callable[[str], Skeleton | None], times: int) -> Skeleton:
+    """Return a declaration that is tried with larger tensors, at most some ``times``, before what comes ``then``."""
+
+    def again(reason: str) -> Skeleton | None:
+        larger = one.again(reason) if times and _OUTSIDE in reason else None
+        return _enlarged(larger, then, times - 1) if larger else then(reason)
 
     return replace(one, again=again)
 

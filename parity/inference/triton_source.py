@@ -52,6 +52,7 @@ class TritonFunction:
     """A Triton kernel of a file, with its launches in host code, and the ``literals`` that they pass.
 
     ``has_dot`` is True if it multiplies matrices. ``callers`` are the files of host code that mention it.
+    ``descriptors`` are the parameters that are tensor descriptors, which host code makes.
     """
 
     path: Path
@@ -62,6 +63,7 @@ class TritonFunction:
     launches: tuple[HostLaunch, ...] = ()
     literals: Mapping[str, Constant] = field(default_factory=dict)
     callers: tuple[Path, ...] = ()
+    descriptors: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> tuple[TritonParameter, ...]:
@@ -118,8 +120,13 @@ def _with_callers(kernels: Sequence[TritonFunction], hosts: Sequence[Path]) -> l
     ]
 
 
-def choices(function: TritonFunction, real: str, *, flags: bool, size: int) -> dict[str, Constant]:
-    """Return values of constexprs. ``real`` is a dtype, ``flags`` the value of flags, ``size`` of other numbers."""
+def choices(
+    function: TritonFunction, real: str, *, flags: bool, size: int, wholes: bool = False
+) -> dict[str, Constant]:
+    """Return values of constexprs. ``real`` is a dtype, ``flags`` the value of flags, ``size`` of other numbers.
+
+    ``wholes``: a name such as ``eps_exp`` does not show that a number is real.
+    """
     constants = [each for each in function.parameters if each.is_constant]
     blocks = sum(bool(_BLOCK.fullmatch(each.name)) for each in constants)
     block = 128 if blocks < 2 and not function.has_dot else 32
@@ -138,7 +145,7 @@ def choices(function: TritonFunction, real: str, *, flags: bool, size: int) -> d
             found[name] = texts[-1 if flags else 0]
         elif True in [v for v in (*each.compared, each.default) if isinstance(v, bool)] or _FLAG.fullmatch(name):
             found[name] = flags
-        elif isinstance(each.default, float) or REAL.fullmatch(name):
+        elif isinstance(each.default, float) or (REAL.fullmatch(name) and not wholes):
             found[name] = each.default if isinstance(each.default, float) else 0.5
         elif numbers := [value for value in each.compared if isinstance(value, int)]:
             found[name] = max(numbers[0], 0)
@@ -211,7 +218,20 @@ def _function(
                 literals.setdefault(name, value.value)
         texts = tuple(_text(values.get(each.name)) for each in parameters if not each.is_constant)
         launches.append(replace(launch, arguments=texts))
-    return TritonFunction(path, node.name, node.lineno, parameters, has_dot, tuple(launches), literals)
+    made = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    descriptors = tuple(name for name in names if name not in made and name in _owners(node, "load", "store"))
+    return TritonFunction(
+        path, node.name, node.lineno, parameters, has_dot, tuple(launches), literals, descriptors=descriptors
+    )
+
+
+def _owners(node: ast.FunctionDef, *methods: str) -> set[str]:
+    """Return the names whose methods a function calls."""
+    attributes = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
+    return {
+        each.value.id for each in attributes
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.attr in methods
+    }  # fmt: skip
 
 
 def _compared(node: ast.FunctionDef, name: str) -> Iterator[Constant]:

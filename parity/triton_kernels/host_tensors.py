@@ -51,6 +51,10 @@ class Device(str):
     def type(self) -> str:
         return self.partition(":")[0]
 
+    @property
+    def index(self) -> int:  # type: ignore[override]
+        return int(self.partition(":")[2] or 0)
+
 
 class Sorted(NamedTuple):
     """What PyTorch's ``sort`` and ``topk`` return."""

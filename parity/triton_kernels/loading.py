@@ -17,6 +17,8 @@ from typing import Any
 
 _JIT, _TUNED = ("jit",), ("jit", "autotune", "heuristics")
 """Decorators that define a kernel, and those that ``describe`` can read."""
+_FILLS = ("append", "extend", "update", "add", "insert", "setdefault")
+"""Methods that fill a list, a set or a table."""
 
 
 class Placeholder:
@@ -102,7 +104,7 @@ def _lazy_module(loader: Loader, name: str, path: Path) -> types.ModuleType:
             "__builtins__": {**vars(builtins), "__import__": loader.importer(module)},
             "__getattr__": attribute,
             "__deepcopy__": lambda memo: module,  # Triton copies the global names that a function uses
-            "_parity_statements": [(statement, _bound(statement)) for statement in tree.body],
+            "_parity_statements": [(statement, _bound(statement)) for statement in (*tree.body, *_nested(tree))],
             "_parity_done": set[int](),
         }
     )
@@ -235,9 +237,24 @@ class Loader:
 
 
 def functions(path: Path) -> list[ast.FunctionDef]:
-    """Return the Triton functions at the top of a file, also below ``if`` and ``try``."""
+    """Return the Triton functions of a file: those at its top, also below ``if`` and ``try``, then nested ones."""
     tree = ast.parse(path.read_text(errors="replace"))
-    return [each for each in _flat(tree.body) if isinstance(each, ast.FunctionDef) and _has(each, _JIT)]
+    top = (each for each in _flat(tree.body) if isinstance(each, ast.FunctionDef) and _has(each, _JIT))
+    return [*top, *_nested(tree)]
+
+
+def _nested(tree: ast.Module) -> list[ast.FunctionDef]:
+    """Return the Triton functions inside functions and classes, which are loaded as if they were at the top.
+
+    Variables of the function around them are not defined there. Of several with one name, the first one counts.
+    """
+    top = {*_flat(tree.body)}
+    known = set[str]().union(*map(_bound, tree.body))
+    found: dict[str, ast.FunctionDef] = {}
+    for each in ast.walk(tree):
+        if isinstance(each, ast.FunctionDef) and each not in top and _has(each, _JIT) and each.name not in known:
+            found.setdefault(each.name, each)
+    return [*found.values()]
 
 
 def _flat(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -273,7 +290,7 @@ def _is_star(statement: ast.stmt) -> bool:
 
 
 def _bound(statement: ast.stmt) -> set[str]:
-    """The names that a statement defines."""
+    """The names that a statement defines, and the names of lists and tables that it fills."""
     found: set[str] = set()
     pending: list[ast.AST] = [statement]
     while pending:
@@ -288,6 +305,10 @@ def _bound(statement: ast.stmt) -> set[str]:
                 found |= {each.asname or each.name for each in node.names}
             case ast.Name(ctx=ast.Store()):
                 found.add(node.id)
+            case ast.Subscript(ctx=ast.Store(), value=ast.Name(id=name)):
+                found.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _FILLS:
+                found.add(name)
             case ast.Lambda():
                 continue
         pending += ast.iter_child_nodes(node)

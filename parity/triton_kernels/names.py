@@ -12,7 +12,7 @@ INDEX = re.compile(
 """Matches tensors of integers: positions, lengths and numbers of something."""
 POSITIONS = re.compile(r"(?i).*(?:idx|indices|_ids|indptr|permutation|offsets|starts?|table|cu_\w*|locs?|lens)")
 """Matches attributes of host code that are such tensors, and never single numbers."""
-BOUNDS = re.compile(r"(?i).*(?:cu_|offset|indptr|start|splits|_loc(?:_|$)).*")
+BOUNDS = re.compile(r"(?i).*(?:cu_|offset|indptr|start|splits|_loc(?:_|$)|bins|cumsum).*")
 """Matches tensors whose elements are where something begins."""
 LENGTHS = re.compile(r"(?i)(?!.*cu_).*(?:len|count|size|num_).*")
 """Matches tensors whose elements are numbers of something."""

@@ -47,6 +47,11 @@ def test_tensor_with_reserved_name_gets_another_name():
     assert values(found, "args") == "threads_ shape_" and values(found, "inputs") == {"threads_": "i32"}
 
 
+def test_many_arguments_take_several_lines():
+    (found,) = (each for each in declared(KERNEL).keywords if each.name == "args")
+    assert found.wraps
+
+
 def test_again_after_cases_that_show_too_little_draws_calm_numbers(op):
     reasons = f"with what was guessed, {TOO_LITTLE} in k.lit[f32]", f"{TOO_LITTLE} in k.lit[f32](x=16~extreme@0)"
     single = op.again(reasons[0])

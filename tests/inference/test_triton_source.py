@@ -115,6 +115,22 @@ def test_constants_come_from_launches_comparisons_and_names(kernel):
     assert found == {"ROUND": True, "HAS_BIAS": False, "KIND": "silu", "BLOCK": 64, "dtype": "tl.float16"}
 
 
+def test_constants_with_names_of_real_numbers_may_be_whole(tmp_path):
+    source = "@triton.jit\ndef kernel(x, eps_exp: tl.constexpr):\n    tl.store(x, 1 << eps_exp)\n"
+    (tmp_path / "source.py").write_text(source)
+    (found,) = triton_kernels([tmp_path / "source.py"], [])
+    assert choices(found, "f32", flags=False, size=32) == {"eps_exp": 0.5}
+    assert choices(found, "f32", flags=False, size=32, wholes=True) == {"eps_exp": 32}
+
+
+def test_parameters_with_methods_are_descriptors_of_host_code(tmp_path):
+    body = "    block = made.load([0])\n    out.store([0], desc.load([0]) + block)\n"
+    head = "@triton.jit\ndef kernel(x, desc, out):\n    made = tl.make_tensor_descriptor(x, [1], [1], [1])\n"
+    (tmp_path / "source.py").write_text(head + body)
+    (found,) = triton_kernels([tmp_path / "source.py"], [])
+    assert found.descriptors == ("desc", "out")
+
+
 def test_launch_passes_texts_of_arguments(kernel):
     (launch,) = kernel.launches
     assert launch.arguments[4:7] == ("x.stride(0)", "1", "10")

@@ -202,6 +202,14 @@ def test_lengths_are_whole_numbers(tmp_path):
     assert tensors(first(tmp_path, host, indices=[]))["index"][0] == "*i32"
 
 
+def test_function_that_host_code_returns_is_called(tmp_path):
+    grid = "(x.device.index + 3,)"
+    body = f"    def later():\n        kernel[{grid}](x, x, index, 1, 1.0, 1, BLOCK=16)\n    return later\n"
+    assert first(tmp_path, f"def run(x, index):\n{body}")["grid"] == (3,)
+    method = f"class Operator:\n    def run(self, x, index):\n{body}".replace("\n    ", "\n        ")
+    assert first(tmp_path, method.replace("        def run", "    def run"))["grid"] == (3,)
+
+
 def test_options_keep_their_type(tmp_path):
     host = "def run(x, index):\n    kernel[(1,)](x, x, index, 1, 1.0, 1, BLOCK=16, enable_fp_fusion=False)\n"
     assert first(tmp_path, host)["options"]["enable_fp_fusion"] is False

@@ -84,6 +84,42 @@ def test_functions_lists_decorated_functions_below_conditions(tmp_path):
     assert [each.name for each in functions(loader.files[0])] == ["kernel", "conditional"]
 
 
+def test_functions_inside_functions_and_classes_are_loaded(tmp_path):
+    source = """
+def jit(function):
+    return function
+@jit
+def kernel(x):
+    return x
+class Operator(Missing):
+    @jit
+    def kernel(x):
+        return -x
+    @jit
+    def inner(x):
+        return x * FACTOR
+FACTOR = 3
+def host(x):
+    @jit
+    def innermost(x):
+        return inner(x) + around
+    around = 1
+    return innermost(x)
+"""
+    path = tmp_path / "main.py"
+    path.write_text(source)
+    assert [each.name for each in functions(path)] == ["kernel", "inner", "innermost"]
+    loader = Loader([])
+    assert loader.function(path, "kernel")(2) == 2 and loader.function(path, "inner")(2) == 6
+    assert loader.function(path, "innermost").__name__ == "innermost"
+
+
+def test_statements_that_fill_a_list_or_table_are_executed(tmp_path):
+    path = tmp_path / "main.py"
+    path.write_text("found, table = [], {}\nfor i in range(2):\n    found.append(i)\n    table[i] = -i\n")
+    assert Loader([]).function(path, "found") == [0, 1] and Loader([]).function(path, "table") == {0: 0, 1: -1}
+
+
 def test_import_of_submodule_from_installed_package(tmp_path, monkeypatch):
     _, loader = loaded(tmp_path, "kernel")
     for name in ("xml.etree.ElementTree", "xml.etree"):

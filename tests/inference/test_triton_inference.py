@@ -1,0 +1,31 @@
+"""The order in which declarations of a Triton kernel are tried."""
+
+from dataclasses import replace
+
+from parity.inference.skeleton import Skeleton
+from parity.inference.triton_inference import _OUTSIDE, _with_other
+
+OUTSIDE = f"{_OUTSIDE} write of 4 bytes"
+
+
+def scaled(name, most=9):
+    """Return a declaration that becomes larger after each failure."""
+
+    def larger(place):
+        return replace(Skeleton(f"{name}{place}", name), again=lambda _: larger(place + 1) if place < most else None)
+
+    return larger(0)
+
+
+def names(one, reason):
+    """Return the names of the declarations that are tried if all of them fail for a reason."""
+    found = []
+    while one := one.again(reason):
+        found.append(one.name)
+    return found
+
+
+def test_other_data_are_tried_with_larger_tensors_before_the_usual_attempts():
+    one = _with_other(scaled("drawn", 2), lambda single: scaled("launched"), _OUTSIDE)
+    assert names(one, OUTSIDE) == ["launched0", "launched1", "launched2", "drawn1", "drawn2"]
+    assert names(one, "another reason") == ["drawn1", "drawn2"]
