@@ -12,17 +12,16 @@ from pathlib import Path, PurePath
 
 from parity.application.columns import select_columns
 from parity.application.run import Run, Settings
+from parity.compare.verdict import Fact
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.emulator.faults import LDS
 from parity.engine.calls import Progress
 from parity.engine.case_records import CaseRecord, Task
 from parity.engine.plan import Plan
-from parity.engine.sensitivity import NEITHER_SIDE
 from parity.errors import NotAvailable, UsageError
 from parity.inference.case_file import case_file
 from parity.inference.skeleton import DIVERGES, TOO_LITTLE, Skeleton
 from parity.inference.spec import RACES, in_one_line, is_mistake, is_scatter
-from parity.model.divergences import MAY_MEET
 from parity.platform.files import read_text
 from parity.suite.loading import Suite, load_suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
@@ -197,7 +196,7 @@ def _single_cases(plan: Plan, suite: Suite, task: Task) -> list[Task]:
 
 def _shows_too_little(record: CaseRecord) -> bool:
     """Return True for a failure that further cases may disprove."""
-    return record.verdict.kind == "vacuous" or NEITHER_SIDE in record.verdict.detail
+    return record.verdict.kind == "vacuous" or Fact.NEITHER_SIDE in record.verdict.facts
 
 
 def _misdeclared(record: CaseRecord, op: Skeleton) -> str:
@@ -214,7 +213,7 @@ def _misdeclared(record: CaseRecord, op: Skeleton) -> str:
         return f"with what was guessed, {TOO_LITTLE} {place}"
     if record.where.side == "cuda":
         return f"with what was guessed, CUDA's side fails {place}"
-    if MAY_MEET in record.verdict.detail and op.again(DIVERGES):  # data that the host never passes may meet it
+    if Fact.MAY_DIVERGE in record.verdict.facts and op.again(DIVERGES):  # data that the host never passes may meet it
         return f"{DIVERGES} {place}"
     return f"{op.doubt}; AMD's side fails {place}" if op.doubt else ""
 

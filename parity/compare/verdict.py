@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -22,6 +23,21 @@ class Status(StrEnum):
     """
     BASELINE = "baseline"
     """CUDA's result for an op without a reference; it judges the other columns."""
+
+
+class Fact(StrEnum):
+    """What code depends on in the detail of a verdict. The detail says it in words."""
+
+    UNUSED_READ = "unused read"
+    """The kernel reads memory that nothing has written, and the value reaches no output."""
+    NEITHER_SIDE = "neither side"
+    """No case writes the output, neither here nor on the side of CUDA."""
+    MAY_DIVERGE = "may diverge"
+    """Instructions of the kernel may meet a known divergence."""
+    PASSES_HELPFUL = "passes helpful"
+    """The port passes if it is translated in the ``helpful`` style."""
+    PASSES_AT_OTHER_WIDTH = "passes at other width"
+    """The kernel is correct only at another width of wavefronts."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +71,11 @@ class Verdict:
     which this case and all earlier ones accept wrong results (``parity.compare.comparison.MISTAKES``).
 
     ``pattern`` describes the wrong elements in words, and ``picture`` shows their positions in the output of this
-    ``shape`` (``parity.compare.patterns.picture``). ``drawn`` lists the results of approximate instructions that cause
-    the failure; with the nearest numbers the case passes. ``by`` is the CUDA column whose values are the baseline,
-    for an op without a reference. ``within_bound`` is true if every element of a failure is within the error bound, but
-    all together show a loss of precision (``Expected.bias``).
+    ``shape`` (``parity.compare.patterns.picture``). ``output`` is the name of that output if the op has several.
+    ``drawn`` lists the results of approximate instructions that cause the failure; with the nearest numbers the case
+    passes. ``by`` is the CUDA column whose values are the baseline, for an op without a reference. ``within_bound`` is
+    true if every element of a failure is within the error bound, but all together show a loss of precision
+    (``Expected.bias``). ``facts`` are the statements of ``detail`` that code depends on.
     """
 
     status: Status
@@ -80,6 +97,8 @@ class Verdict:
     shape: tuple[int, ...] = ()
     picture: tuple[str, ...] = ()
     within_bound: bool = False
+    output: str = ""
+    facts: tuple[Fact, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -100,9 +119,9 @@ class Verdict:
         """True if the verdict is about the kernel, and not about a missing kernel or a case that could not run."""
         return self.status in (Status.PASS, Status.FAIL, Status.CRASH, Status.TIMEOUT)
 
-    def noted(self, *notes: str) -> Verdict:
-        """Append lines to the detail."""
-        return replace(self, detail="\n".join(filter(None, (self.detail, *notes))))
+    def noted(self, *notes: str, facts: Iterable[Fact] = ()) -> Verdict:
+        """Append lines to the detail, and facts."""
+        return replace(self, detail="\n".join(filter(None, (self.detail, *notes))), facts=(*self.facts, *facts))
 
 
 def general_class(kind: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from parity.build.modules import HelpfulPort
 from parity.compare.comparison import compare
-from parity.compare.verdict import Status
+from parity.compare.verdict import Fact, Status, Verdict
 from parity.engine.case_records import Column
 from parity.engine.f8_formats import fnuz_mixups
 from parity.engine.judging import CheckedCase, Implementation, run_and_judge
@@ -39,27 +39,28 @@ def diagnose(
     """
     if failing.verdict.drawn:
         return failing
-    notes: list[str] = []
+    verdict = failing.verdict
     if failing.verdict.status is Status.FAIL and failing.verdict.first is not None:
         mixed_up = list(fnuz_mixups(op.call(failing.case), failing, column.vendor, oracle))
-        notes += mixed_up or _launches(op, failing, column, code, session, oracle)
+        verdict = verdict.noted(*mixed_up) if mixed_up else _after_launches(op, failing, column, code, session, oracle)
     if port := helpful(column):
         tried = run_and_judge(op, failing.case, Implementation(session(column), column.vendor, port.code, oracle))
         if tried.verdict.passed:
             kernels = [each.kernel for each in op.call(failing.case).launch.sequence]
-            notes.append(f"the port passes {port.describe(code[column], kernels)}")
-    return replace(failing, verdict=failing.verdict.noted(*notes))
+            said = f"the port passes {port.describe(code[column], kernels)}"
+            verdict = verdict.noted(said, facts=[Fact.PASSES_HELPFUL])
+    return replace(failing, verdict=verdict)
 
 
-def _launches(
+def _after_launches(
     op: Op,
     failing: CheckedCase,
     column: Column,
     code: Mapping[Column, CodeObject],
     session: Callable[[Column], Session | OpSession],
     oracle: Implementation | None,
-) -> list[str]:
-    """Return the notes of the session on a failure, and the notes from further launches."""
+) -> Verdict:
+    """Return the verdict with the notes of the session on the failure, and those from further launches."""
     call = op.call(failing.case).on(code[column])
     kernel = call.launch.kernel
     here = session(column)
@@ -69,10 +70,12 @@ def _launches(
         return run_and_judge(op, case, Implementation(session(where), where.vendor, code[where], oracle))
 
     notes += _blocks(op, failing.case, lambda case: run(case, column).verdict.passed)
-    notes += passing_wavefront_widths(
+    verdict = failing.verdict.noted(*notes)
+    for note, facts in passing_wavefront_widths(
         kernel, column, code, lambda other: _passes_unlike(failing, run(failing.case, other), other)
-    )
-    return notes
+    ):
+        verdict = verdict.noted(note, facts=facts)
+    return verdict
 
 
 def _passes_unlike(failing: CheckedCase, other: CheckedCase, where: Column) -> bool:
@@ -89,8 +92,8 @@ def _passes_unlike(failing: CheckedCase, other: CheckedCase, where: Column) -> b
 
 def passing_wavefront_widths(
     kernel: str, column: Column, code: Mapping[Column, CodeObject], passes: Callable[[Column], bool]
-) -> Iterator[str]:
-    """Say where the case passes with another wavefront width.
+) -> Iterator[tuple[str, tuple[Fact, ...]]]:
+    """Say where the case passes with another wavefront width, in a note, with a fact if the width is the cause.
 
     If it passes on all targets of the same vendor with another width, the width is the cause, unless the code has
     inline assembly, which may differ between targets. On a target of another vendor much else differs too, so the note
@@ -105,9 +108,10 @@ def passing_wavefront_widths(
         return
     there, here = widths[other], widths[column]
     if alike and _ASSEMBLY not in own:
-        yield f"passes on {other.target}: correct only at width {there}, and here a wavefront has {here} lanes"
+        said = f"passes on {other.target}: correct only at width {there}, and here a wavefront has {here} lanes"
+        yield said, (Fact.PASSES_AT_OTHER_WIDTH,)
     else:
-        yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here"
+        yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here", ()
 
 
 def _blocks(op: Op, case: Case, passes: Callable[[Case], bool]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from parity.compare.comparison import check_unmodified, compare
 from parity.compare.ulps import format_value
-from parity.compare.verdict import Status, Verdict
+from parity.compare.verdict import Fact, Status, Verdict
 from parity.data.streams import quiet
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, kernel_code
 from parity.engine.nondeterminism import judge_reordered
@@ -20,7 +20,7 @@ from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupp
 from parity.model.case import Case
 from parity.model.code_object import CodeObject, MissingKernel
 from parity.model.coverage import Reached
-from parity.model.divergences import MAY_MEET, met_by
+from parity.model.divergences import met_by
 from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Op
@@ -136,8 +136,8 @@ def judge(
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
     whole, call = call, seen
-    if verdict.passed and outcome.note:
-        verdict = verdict.noted(outcome.note)
+    if verdict.passed and outcome.unused_read:
+        verdict = verdict.noted(f"its value reaches no output: {outcome.unused_read}", facts=[Fact.UNUSED_READ])
     theirs = _with_tickets(call, oracle) if verdict.first and verdict.failed and baseline else None
     if verdict.first and verdict.failed and expected and (call.observed or theirs):
         mine, got = ExecutableCode(session, code), _outputs(call, outcome)
@@ -148,7 +148,8 @@ def judge(
     if verdict.first and verdict.failed and call.references and _has_signalling_input(call, verdict.first.coordinates):
         verdict = verdict.noted(SIGNALLING_INPUT)
     if verdict.first and verdict.failed and oracle and oracle.code:
-        verdict = verdict.noted(*(f"{MAY_MEET} {each}" for each in met_by(kernel_code(call, oracle.code))))
+        met = met_by(kernel_code(call, oracle.code))
+        verdict = verdict.noted(*(f"its code may meet {each}" for each in met), facts=[Fact.MAY_DIVERGE] if met else [])
     return CheckedCase(
         case,
         _placed(verdict, whole, outcome),
@@ -414,10 +415,10 @@ def _name_output(name: str, call: Call, verdict: Verdict) -> Verdict:
     """Name the output in the verdict if the op has several."""
     if len(call.outputs) == 1:
         return verdict
-    return replace(verdict, detail="\n".join(filter(None, (f"in the output {name}", verdict.detail))))
+    return replace(verdict, detail="\n".join(filter(None, (f"in the output {name}", verdict.detail))), output=name)
 
 
 def verdict_on_output(name: str, call: Call, verdict: Verdict) -> Verdict:
     """Return the verdict, without its first wrong element if that element is in another output."""
-    is_here = len(call.outputs) == 1 or verdict.detail.partition("\n")[0] == f"in the output {name}"
+    is_here = len(call.outputs) == 1 or verdict.output == name
     return verdict if is_here else replace(verdict, first=None)

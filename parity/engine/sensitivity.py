@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 
 from parity.compare.comparison import MISTAKES, accepted_mistakes
 from parity.compare.ulps import bit_patterns
-from parity.compare.verdict import Status, Verdict
+from parity.compare.verdict import Fact, Status, Verdict
 from parity.engine.judging import CheckedCase
 from parity.errors import UsageError
 from parity.op import Call
 from parity.reference.expected import Vendor
 
-NEITHER_SIDE = "neither here nor on the side of CUDA"
-"""The end of the reason of a failure that has nothing to do with the port."""
 _ENOUGH = 10
 """Cases after which a kernel should have changed something. In fewer, its data may never lead to a change."""
 
@@ -60,8 +58,8 @@ class Sensitivity:
         if any(self.written.values()) or self.cases < _ENOUGH:
             unwritten = [name for name in unwritten if name not in self.updated]
         if unwritten:
-            detail = f"no case writes an element of {' '.join(unwritten)}, {NEITHER_SIDE}"
-            return Verdict(Status.FAIL, "unwritten", detail=detail)
+            detail = f"no case writes an element of {' '.join(unwritten)}, neither here nor on the side of CUDA"
+            return Verdict(Status.FAIL, "unwritten", detail=detail, facts=(Fact.NEITHER_SIDE,))
         if self.vacuous and not may_be_vacuous:
             detail = (
                 f"{'; '.join(self._accepts(self.vacuous))}. Correct the reference or its error bound, or declare that "

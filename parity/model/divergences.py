@@ -58,10 +58,6 @@ def divergence(name: str) -> Divergence:
     return known[name]
 
 
-MAY_MEET = "its code may meet"
-"""Begins the note of a failure with a divergence that instructions of the kernel may cause."""
-
-
 def met_by(ptx: str) -> tuple[Divergence, ...]:
     """Return the divergences that PTX of a kernel may show."""
     return tuple(each for each in divergences().values() if each.ptx and re.search(each.ptx, ptx, re.DOTALL))

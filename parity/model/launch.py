@@ -35,8 +35,6 @@ AMD GPUs allow one more.
 
 POISON = 0xA5
 """The value of every byte of an output buffer before the launch. It reveals elements that are never written."""
-UNUSED = "its value reaches no output"
-"""The begin of a note on a read of memory that nothing has written."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +282,7 @@ class Outcome:
         drawn: describes the results of approximate instructions, if they were not the nearest numbers.
         reached: coverage of the code of all kernels, if recorded.
         places: the written elements of each sparse buffer; ``buffers`` holds their values.
-        note: what the launch did that changes no result, such as a read of memory that nothing has written.
+        unused_read: a read of memory that nothing has written, whose value reaches no output; empty without one.
     """
 
     buffers: Mapping[str, np.ndarray[Any, Any]]
@@ -294,7 +292,7 @@ class Outcome:
     drawn: str = ""
     reached: Reached | None = None
     places: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
-    note: str = ""
+    unused_read: str = ""
 
     @classmethod
     def untouched(cls, buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:

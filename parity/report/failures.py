@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.compare.arbitration import Conclusion
-from parity.compare.verdict import Status
+from parity.compare.verdict import Fact, Status
 from parity.engine.case_records import DECLARATION, CaseRecord
 from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences
@@ -42,10 +42,10 @@ PROSE = ("because", "who", "about", "declared")
 INDENT = 12
 """The width of the column of labels, in characters."""
 PROVEN = {
-    "the port passes with --hipify helpful": "make these changes in the source, or translate with --hipify helpful",
-    "correct only at width": "let shuffles, votes and loops over lanes state their width, as in __shfl_xor(x, 16, 32)",
+    Fact.PASSES_HELPFUL: "make these changes in the source, or translate with --hipify helpful",
+    Fact.PASSES_AT_OTHER_WIDTH: "let shuffles, votes and loops state their width, as in __shfl_xor(x, 16, 32)",
 }
-"""The next step by a part of the reason, which further launches have proven."""
+"""The next step by a fact that further launches have proven."""
 BRIEF = 4
 """A reason of more lines, such as a compiler's message, is shown after the next step."""
 
@@ -277,7 +277,7 @@ def failure_lines(
 
 def _next(kind: str, record: CaseRecord, reproduction: Reproduction) -> str:
     """Return the next step for a failure of this class, with the command that it needs."""
-    steps = [step for reason, step in PROVEN.items() if reason in record.verdict.detail]
+    steps = [step for fact, step in PROVEN.items() if fact in record.verdict.facts]
     step = steps[0] if steps else CLASSES[kind]["next"] if kind in CLASSES else ""
     if not record.where.side:
         return ""

@@ -19,7 +19,7 @@ from parity.emulator.shadow_runs import shadow_seed
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.code_object import CodeObject, MissingKernel, source_name
 from parity.model.coverage import Point
-from parity.model.launch import POISON, UNUSED, Buffer, Fault, Launch, Outcome
+from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome
 from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor, launch_seed
 
 ORDERS = 4
@@ -107,7 +107,7 @@ class DeviceSession:
         outcome = Outcome(buffers, fault, instructions, printed, drawn=drawn, reached=reached, places=executor.places)
         if check_defined and fault and fault.kind == _NEVER_WRITTEN and request.memory_fill is None:
             found = self._without_effect(request, [{"memory_fill": fill} for fill in _FILLS])
-            return replace(found, note=f"{UNUSED}: {fault.message}") if found else outcome
+            return replace(found, unused_read=fault.message) if found else outcome
         if check_defined and fault and fault.kind == DataRace.kind and not request.race_mask and _is_converged(request):
             return self._without_effect(request, _RACES) or outcome
         if check_defined and undefined:

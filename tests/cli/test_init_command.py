@@ -11,8 +11,7 @@ import pytest
 from parity.application import case_files
 from parity.application.run import Prepared
 from parity.cli import init
-from parity.compare.verdict import Status, Verdict
-from parity.engine.sensitivity import NEITHER_SIDE
+from parity.compare.verdict import Fact, Status, Verdict
 from parity.suite.options import EXAMPLES
 
 
@@ -485,7 +484,7 @@ def test_init_first_few_cases_need_not_write_every_output(parity, tmp_path, sour
     def unwritten(self, *args, **options):
         results = execute(self, *args, **options)
         runs.append(self.plan.examples)
-        verdict = Verdict(Status.FAIL, "unwritten", detail=f"no case writes an element of y, {NEITHER_SIDE}")
+        verdict = Verdict(Status.FAIL, "unwritten", facts=(Fact.NEITHER_SIDE,))
         records = [replace(each, verdict=verdict) for each in results.records]
         return replace(results, records=records) if len(runs) == 1 else results
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parity.build.modules import build
-from parity.compare.verdict import Status, Verdict
+from parity.compare.verdict import Fact, Status, Verdict
 from parity.engine.case_records import Column
 from parity.engine.diagnosis import _passes_unlike, passing_wavefront_widths
 from parity.engine.judging import CheckedCase
@@ -136,14 +136,15 @@ def test_pass_on_other_vendor_does_not_blame_width():
     gfx90a, gfx1100 = Column("emulated", "gfx90a"), Column("emulated", "gfx1100")
     sm_90 = Column("ptx", "sm_90", vendor="cuda")
     code = {each: code_of(width) for each, width in ((sm_90, 32), (gfx90a, 64), (gfx1100, 32))}
-    (alike,) = passing_wavefront_widths("k", gfx90a, code, lambda other: True)
+    ((alike, facts),) = passing_wavefront_widths("k", gfx90a, code, lambda other: True)
     assert alike == "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes"
+    assert facts == (Fact.PASSES_AT_OTHER_WIDTH,)
     assert not list(
         passing_wavefront_widths("k", gfx90a, code, lambda other: other is sm_90)
     )  # gfx1100 fails, so the width is not the cause
     del code[gfx1100]
-    (other,) = passing_wavefront_widths("k", gfx90a, code, lambda other: True)
-    assert other == "passes on sm_90 with 32 lanes; a wavefront has 64 here"
+    ((other, facts),) = passing_wavefront_widths("k", gfx90a, code, lambda other: True)
+    assert not facts and other == "passes on sm_90 with 32 lanes; a wavefront has 64 here"
 
 
 def test_pass_that_accepts_failing_outputs_does_not_blame_width():
@@ -194,5 +195,5 @@ def test_read_of_unwritten_register_is_diagnosed(tmp_path, target):
 def test_inline_assembly_weakens_width_note():
     gfx1100, gfx90a = Column("emulated", "gfx1100"), Column("emulated", "gfx90a")
     code = {each: code_of(width, "\nk:\n\t;;#ASMSTART\n") for each, width in ((gfx1100, 32), (gfx90a, 64))}
-    (said,) = passing_wavefront_widths("k", gfx1100, code, lambda other: True)
-    assert said == "passes on gfx90a with 64 lanes; a wavefront has 32 here"
+    ((said, facts),) = passing_wavefront_widths("k", gfx1100, code, lambda other: True)
+    assert not facts and said == "passes on gfx90a with 64 lanes; a wavefront has 32 here"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from parity.compare.arbitration import Conclusion
-from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.compare.verdict import Fact, Mismatch, Status, Verdict
 from parity.compilers.compile_options import Sides
 from parity.engine.case_records import CaseRecord, CrossVendorComparison
 from parity.errors import UsageError
@@ -248,8 +248,8 @@ def test_long_reason_is_wrapped_and_command_is_not():
 
 
 def test_next_step_of_wrong_width_is_to_state_width():
-    wide = replace(VERDICT, detail="passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes")
-    assert "  next      let shuffles, votes and loops over lanes state" in text_of(replace(RECORD, verdict=wide))
+    wide = replace(VERDICT, facts=(Fact.PASSES_AT_OTHER_WIDTH,))
+    assert "  next      let shuffles, votes and loops state their width" in text_of(replace(RECORD, verdict=wide))
 
 
 def test_unsupported_case_is_not_failure():

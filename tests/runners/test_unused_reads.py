@@ -77,14 +77,14 @@ def execute(request, tmp_path_factory):
 )
 def test_read_whose_value_reaches_no_output_is_note(execute, kernel, row):
     found, buffers = execute(kernel)
-    assert found.fault is None and found.note.startswith("its value reaches no output: never-written read of 4 bytes")
+    assert found.fault is None and found.unused_read.startswith("never-written read of 4 bytes")
     assert found.buffers["out"].tolist() == row * BLOCKS
     assert found.buffers["x"].tolist() == buffers["x"].data.tolist()
 
 
 def test_elements_that_nothing_writes_remain_poisoned(execute):
     found, _ = execute("half_of")
-    assert found.fault is None and found.note
+    assert found.fault is None and found.unused_read
     rows = found.buffers["out"].reshape(BLOCKS, BLOCK)
     assert rows[:, :HALF].tobytes() == poisoned(dtype("f32"), HALF * BLOCKS).tobytes()
     assert (rows[:, HALF:] == np.arange(HALF)[::-1]).all()
@@ -93,4 +93,4 @@ def test_elements_that_nothing_writes_remain_poisoned(execute):
 @pytest.mark.parametrize("kernel", ["stored", "zero_times", "counted", "placed"])
 def test_read_whose_value_matters_is_fault(execute, kernel):
     found, _ = execute(kernel)
-    assert found.fault and found.fault.kind == "never-written read", found.note
+    assert found.fault and found.fault.kind == "never-written read", found.unused_read

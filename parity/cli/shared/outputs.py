@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from parity.cli.shared.terminal import messages, output, print_json, warn
+from parity.compare.verdict import Fact
 from parity.engine.case_records import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, display_path, first_names, pluralize
-from parity.model.launch import UNUSED
 from parity.platform.files import read_text
 from parity.platform.integrity import check_integrity
 from parity.platform.serialization import plain
@@ -145,7 +145,7 @@ def _unused_reads(records: Sequence[CaseRecord]) -> list[str]:
     """Return the kernels that pass and read memory that nothing has written, with the places."""
     found: dict[str, str] = {}
     for each in records:
-        if each.verdict.passed and each.verdict.detail.startswith(UNUSED):
+        if Fact.UNUSED_READ in each.verdict.facts:
             place = _PLACE.search(each.verdict.detail)
             found.setdefault(each.kernel, f"{each.kernel} ({place[1]})" if place else each.kernel)
     return list(found.values())
