@@ -123,7 +123,7 @@ class _Guesses:
             shape = (*(_OUTER for _ in range(rank - 2)), first, last)
         if rank == 1 and is_index and BOUNDS.fullmatch(name):
             shape = (shape[0] + 1,)  # where each sequence begins, and where the last one ends
-        longer = self.facts.get(LAST, {}).get(f"dim{shape[-1]}" if shape else "", 0)
+        longer = 0 if is_index and rank < 2 else self.facts.get(LAST, {}).get(f"dim{shape[-1]}" if shape else "", 0)
         shape = (*shape[:-1], longer) if longer else shape
         shape = tuple(facts.get(f"dim{i}", extent) for i, extent in enumerate(shape))
         real = self.facts.get(_ALL, {}).get("dtype", self.real)
@@ -297,8 +297,12 @@ def _suspected(error: Exception, guesses: _Guesses) -> tuple[str, str, Any] | No
     if member := re.search(r"(\w+) in (\{[^{}]*\})", line):
         found, allowed = names.get(member[1]), ast.literal_eval(member[2])
         if isinstance(found, Extent | Guess) and found.key and found not in allowed:
-            fact = f"dim{found.axis}" if isinstance(found, Extent) else "value"
-            return found.key, fact, min(allowed, key=lambda each: (abs(each - found), each))
+            nearest = min(allowed, key=lambda each: (abs(each - found), each))
+            if not isinstance(found, Extent):
+                return found.key, "value", nearest
+            if found.axis == guesses.facts.get(found.key, {}).get("rank", guesses.rank) - 1:
+                return LAST, f"dim{int(found)}", nearest  # the other tensors probably have the same last dim
+            return found.key, f"dim{found.axis}", nearest
     if (kinds := [each for each in re.findall(r"torch\.(\w+)", line) if each in DTYPES]) and ".dtype" in line:
         for name in re.findall(r"(\w+)\.dtype\b", line):
             if isinstance(tensor := names.get(name), Tensor) and tensor.key and tensor.dtype.title not in kinds:

@@ -170,6 +170,18 @@ def test_guess_is_corrected_by(body, expected, tmp_path):
     assert launch["constants"]["BLOCK"] == expected
 
 
+def test_all_last_dims_are_corrected_together(tmp_path):
+    host = """
+def run(q_weight, k_weight, v_weight, index):
+    q, k, v = q_weight.shape[-1], k_weight.shape[-1], v_weight.shape[-1]
+    assert q == k == v
+    assert k in {32, 64}
+    kernel[(index.shape[0],)](q_weight, k_weight, index, 1, 1.0, 1, BLOCK=k)
+"""
+    launch = first(tmp_path, host)
+    assert launch["constants"]["BLOCK"] == 32 and launch["grid"] == (16,) and tensors(launch)["x"][1] == 16 * 32
+
+
 def test_kernel_shows_which_arguments_are_tensors_and_which_are_numbers(tmp_path):
     host = (
         "def run(x, index, num_rows, out_scale):\n    kernel[(1,)](x, out_scale, index, num_rows, 1.0, 1, BLOCK=16)\n"
