@@ -123,13 +123,24 @@ def _skeleton(
         for data in kinds_of_data(launch)
     )
     skeleton = found()
-    for each in reversed(larger):  # last, because they have to be compiled
-        compiled = _compiler(root, module, each.kernel)
-        again = partial(_declared_skeleton, module, kernel, prober, each.kernel, compiled, each, tuned=tuned)
-        skeleton = _with_other(skeleton, again, _OUTSIDE)
+    if larger:
+        again = [
+            partial(_declared_skeleton, module, kernel, prober, each.kernel, compiled, each, tuned=tuned)
+            for each in larger
+            for compiled in [_compiler(root, module, each.kernel)]
+        ]
+        # Larger tensors come first, because larger launches have to be compiled.
+        skeleton = _enlarged(skeleton, _LARGER + 1, lambda last: _with_launches(last, again))
     for other in reversed(others):
         skeleton = _with_other(skeleton, other, _OUTSIDE, RACES, UNWRITTEN)
     return skeleton
+
+
+def _with_launches(one: Skeleton, larger: Sequence[Callable[..., Skeleton]]) -> Skeleton:
+    """Return a declaration that is replaced by the declaration of a larger launch if accesses are out of bounds."""
+    for each in reversed(larger):
+        one = _with_other(one, each, _OUTSIDE)
+    return one
 
 
 def _with_other(one: Skeleton, other: Callable[..., Skeleton], *reasons: str) -> Skeleton:
@@ -139,18 +150,21 @@ def _with_other(one: Skeleton, other: Callable[..., Skeleton], *reasons: str) ->
         if any(each in reason for each in reasons):
             found = other(single=True)
             if not (found.question or found.omitted):
-                return _enlarged(found, one.again, _LARGER)
+                return _enlarged(found, _LARGER, lambda _: one)
         return one.again(reason)
 
     return replace(one, again=again)
 
 
-def _enlarged(one: Skeleton, then: Callable[[str], Skeleton | None], times: int) -> Skeleton:
-    """Return a declaration that is tried with larger tensors, at most some ``times``, before what comes ``then``."""
+def _enlarged(one: Skeleton, times: int, then: Callable[[Skeleton], Skeleton]) -> Skeleton:
+    """Return a declaration that is tried with larger tensors, at most some ``times``.
+
+    ``then`` returns the declaration whose next attempts follow, for the last one with larger tensors.
+    """
 
     def again(reason: str) -> Skeleton | None:
         larger = one.again(reason) if times and _OUTSIDE in reason else None
-        return _enlarged(larger, then, times - 1) if larger else then(reason)
+        return _enlarged(larger, times - 1, then) if larger else then(one).again(reason)
 
     return replace(one, again=again)
 

@@ -123,7 +123,7 @@ class _Guesses:
             shape = (*(_OUTER for _ in range(rank - 2)), first, last)
         if rank == 1 and is_index and BOUNDS.fullmatch(name):
             shape = (shape[0] + 1,)  # where each sequence begins, and where the last one ends
-        longer = 0 if is_index and rank < 2 else self.facts.get(LAST, {}).get(f"dim{shape[-1]}" if shape else "", 0)
+        longer = 0 if is_index else self.facts.get(LAST, {}).get(f"dim{shape[-1]}" if shape else "", 0)
         shape = (*shape[:-1], longer) if longer else shape
         shape = tuple(facts.get(f"dim{i}", extent) for i, extent in enumerate(shape))
         real = self.facts.get(_ALL, {}).get("dtype", self.real)
