@@ -20,8 +20,8 @@ from parity.build.result import Built
 from parity.compare.verdict import Status
 from parity.engine.case_records import Column
 from parity.engine.plan import Plan, make_tasks, runner_columns
-from parity.engine.pool import processors
 from parity.engine.worker import Worker
+from parity.platform.subprocesses import processors
 from parity.runners import Session, runner
 from parity.suite.loading import Suite
 

@@ -6,7 +6,6 @@ code that does not compile here. Code objects that are given instead of a source
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -121,7 +120,7 @@ def _in_parallel(
     interrupted: threading.Event,
 ) -> list[Built]:
     """Call ``build_one`` in threads. After Ctrl-C, set ``interrupted`` and kill the compilers."""
-    pool = ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0)))
+    pool = ThreadPoolExecutor(jobs or subprocesses.processors())
     try:
         return list(pool.map(build_one, tasks))
     except KeyboardInterrupt:

@@ -29,11 +29,11 @@ from parity.compilers.rocm import OLDEST, TOOLCHAINS, VARIABLE
 from parity.compilers.rocm import chosen as chosen_rocm
 from parity.compilers.rocm import installed as installed_rocm
 from parity.compilers.targets import TARGETS
-from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError, UsageError
 from parity.footprint.sass import nvdisasm
 from parity.platform.cache import default_root
 from parity.platform.cache_eviction import LIMIT, folder_size, limit
+from parity.platform.subprocesses import processors
 from parity.platform.version import PACKAGE, __version__
 from parity.report.tables import Cell, coloured
 from parity.runners import device_description, plugin_conflicts, probe_runner, runner, runners

@@ -60,15 +60,20 @@ def _environment(arguments: argparse.Namespace) -> Mapping[str, str]:
     runtime = None if arguments.faults else hsa_library.hip_runtime(arguments.runtime)
     if runtime is not None:
         return hsa_library.environment(
-            runtime, targets, memory=arguments.memory, checks=arguments.check, report=arguments.report
+            runtime,
+            targets,
+            memory=arguments.memory,
+            checks=arguments.check,
+            jobs=arguments.jobs,
+            report=arguments.report,
         )
     if arguments.runtime:
         raise UsageError(
             f"{arguments.runtime} has no lib/libamdhip64.so.7, AMD's HIP runtime; name the folder of a ROCm 7"
         )
-    if arguments.report or arguments.check != "all":
+    if arguments.report or arguments.jobs or arguments.check != "all":
         raise MissingTool(
-            "AMD's HIP runtime (libamdhip64.so.7), which --report and --check need",
+            "AMD's HIP runtime (libamdhip64.so.7), which --report, --check and --jobs need",
             "$ROCM_PATH, /opt/rocm, /usr",
             "ROCm 7",
         )

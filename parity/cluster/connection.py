@@ -24,12 +24,12 @@ from parity.cluster.messages import RunnerOffer, WorkerOffer, local_offer, machi
 from parity.cluster.pool import DaskPool
 from parity.cluster.remote import collect_offer
 from parity.engine.plan import Plan
-from parity.engine.pool import processors
 from parity.errors import MissingTool, NotAvailable, UsageError, nearest
 from parity.platform.files import read_text
 from parity.platform.installation import install_command
 from parity.platform.serialization import unpacked
 from parity.platform.signals import delay_interrupts
+from parity.platform.subprocesses import processors
 from parity.runners import Evidence, OpRunner, Probe, Runner, Session, Vendor, available
 from parity.suite.loading import Suite
 

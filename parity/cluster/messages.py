@@ -14,10 +14,10 @@ from typing import Literal, get_type_hints
 
 from parity.engine.calls import CallTimeout, NoWorker, T, WorkerCrashed
 from parity.engine.case_records import Column
-from parity.engine.pool import processors
 from parity.engine.record_file import package_versions
 from parity.errors import NotAvailable, ParityError, ResourceExhausted, UsageError
 from parity.platform.serialization import unpacked
+from parity.platform.subprocesses import processors
 from parity.platform.version import __version__
 from parity.runners import (
     Evidence,

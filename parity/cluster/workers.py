@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from parity.cluster.connection import CONNECT, QUIET, Site, WorkerSpec, configure
 from parity.cluster.messages import local_offer, machine_name
 from parity.engine.case_records import Column
-from parity.engine.pool import processors
 from parity.errors import NotAvailable
+from parity.platform.subprocesses import processors
 from parity.runners import SupportsDeviceNumbers, runner
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import numpy as np
 from parity.compilers.targets import Target, target
 from parity.emulator import mailbox
 from parity.emulator.approximate import Drawing
+from parity.emulator.cores import LDS, SCRATCH, STACKS, execute
 from parity.emulator.fault_report import FaultSite, fault_error
 from parity.emulator.instruction import Instruction
 from parity.emulator.jit import COUNTERS
@@ -34,8 +34,6 @@ from parity.platform.cache import Cache, default_root
 
 _PACKET_AT, _KERNARG_AT = 256, 1024
 """The places of a launch's dispatch packet and arguments in the first bytes of device memory."""
-_LDS = 1 << 18
-"""Bytes reserved for LDS: at least the LDS of the largest GPU."""
 _LOGGED = 1 << 15
 """Records that the log of printed messages holds."""
 _REGISTER_BYTES = 1 << 18
@@ -83,6 +81,8 @@ class Device:
         instruction_budget: how many instructions a launch may execute.
         cache: where to keep translated and compiled kernels.
         capacity: the size of device memory, in bytes.
+        cores: the threads of the host that an unchecked device may use for a launch whose workgroups are independent.
+            Without data races between workgroups, the results do not depend on it.
         spread: place each allocation across another multiple of 4 GiB (``DeviceMemory``); not on unchecked devices.
         memory: existing memory to use; ``capacity`` and ``spread`` then have no effect.
     """
@@ -102,6 +102,7 @@ class Device:
         capacity: int = 1 << 30,
         spread: bool = True,
         memory: DeviceMemory | None = None,
+        cores: int = 1,
     ) -> None:
         self.instruction_budget = instruction_budget
         self._counted, self._traced, self._shadow = counted, traced, shadow
@@ -114,25 +115,27 @@ class Device:
         self._logged = 0  # records before the last launch
         self._earlier = 0  # the ordinal of the last wavefront before the last launch
         self._resident = zeroed_pages(1)  # the workgroups of a cooperative launch
-        self._stacks = zeroed_pages(_WAVEFRONTS["MAX_WAVEFRONTS"] * _WAVEFRONTS["STACK"])
+        self._cores = 1 if checked or traced or counted or shadow else cores
+        self._stacks = zeroed_pages(self._cores * STACKS)
         self._log = zeroed_pages(_LOGGED * RECORD * 8).view(np.uint64).reshape(-1, RECORD)
         self._registers = zeroed_pages(_REGISTER_BYTES)
         self._opened = zeroed_pages(4 * _PAGES).view(np.uint32)
         self._tiles: list[Bytes] = []  # the contents of sparse allocations
         self._scratch, self._scratch_bytes = 0, 0
-        # Nothing follows LDS, so an offset beyond its end is outside of memory.
-        variables = memory.reserve(VARIABLES_BYTES + _LDS, red_zone=0)
+        # The memory of a thread ends with its LDS, so an offset beyond the end of LDS is outside of memory.
+        variables = memory.reserve(VARIABLES_BYTES + self._cores * LDS, red_zone=0)
         lds = variables + VARIABLES_BYTES
         self._variables = VariableMemory(memory, self._language, variables, lds)
         self._context = _Context(
-            data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=memory.base, size=memory.size,
+            data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=memory.base,
+            size=lds + LDS - memory.base,
             checked=checked or traced, lds=lds, variables=variables, stacks=self._stacks.ctypes.data,
             mailbox=memory.reserve(mailbox.SIZE), log=self._log.ctypes.data, log_size=_LOGGED,
             snapshot=self._registers.ctypes.data, trace_bytes=memory.slots * TRACED if traced else 0,
             trace_before=memory.before, opened=self._opened.ctypes.data,
             fresh=self._fresh,
         )  # fmt: skip
-        tail = VARIABLES_BYTES + _LDS
+        tail = VARIABLES_BYTES + LDS
         self._trace = Trace(self._context, tail, warps=self._language.warps) if traced else None
 
     # --- kernels ---
@@ -353,17 +356,18 @@ class Device:
                 f"kernel {kernel!r} takes {size} bytes of arguments, not {len(args)}; build them with pack()"
             )
         self._place_launch(loaded, shape, args, whole=whole)
-        self._place_workgroups(loaded, shape, options.cooperative)
+        cores = self._place_workgroups(loaded, shape, options.cooperative)
         self._set_options(loaded, options)
         if self._counted:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
-        if fault := self._run(loaded, shape):
+        context = self._run(loaded, shape, cores)
+        if context.fault:
             site = FaultSite(
-                self._context, code, kernel, loaded.target, shape.block_at(self._context.group), self._context.whole,
+                context, code, kernel, loaded.target, shape.block_at(context.group), context.whole,
                 self._log[self._logged : self._context.logged], self._language, self._memory, self._variables,
             )  # fmt: skip
-            error = fault_error(fault, site)
-            error.undefined = self._first(code, kernel, self._context.undefined)
+            error = fault_error(context.fault, site)
+            error.undefined = self._first(code, kernel, context.undefined)
             raise error
         return self._stats(code, kernel, loaded)
 
@@ -384,12 +388,18 @@ class Device:
         if self._trace:
             self._trace.compare_threads(not kernel.converged)
 
-    def _place_workgroups(self, loaded: _Loaded, shape: LaunchShape, cooperative: bool) -> None:
-        """Prepare scratch memory, stacks and LDS of one workgroup, or of all workgroups of a cooperative launch."""
+    def _place_workgroups(self, loaded: _Loaded, shape: LaunchShape, cooperative: bool) -> int:
+        """Prepare scratch memory, stacks and LDS of the workgroups that are executed at the same time.
+
+        These are all workgroups of a cooperative launch, or one for each core. Returns the number of cores.
+        """
         context = self._context
-        groups = math.prod(shape.grid) if cooperative else 1
+        groups = shape.groups if cooperative else 1
         wavefronts = groups * -(-shape.threads // loaded.target.wavefront)
-        self._place_scratch(loaded.kernel.scratch_bytes, wavefronts * loaded.target.wavefront)
+        lanes, cores = wavefronts * loaded.target.wavefront, 1
+        if loaded.executable.traits.independent and not (cooperative or loaded.prints):
+            cores = min(self._cores, shape.groups, max(1, SCRATCH // (lanes * loaded.kernel.scratch_bytes or 1)))
+        self._place_scratch(loaded.kernel.scratch_bytes, lanes, cores)
         if wavefronts * _WAVEFRONTS["STACK"] > self._stacks.size:
             self._stacks = zeroed_pages(wavefronts * _WAVEFRONTS["STACK"])
             context.stacks = self._stacks.ctypes.data
@@ -397,15 +407,16 @@ class Device:
         if cooperative:
             self._resident = zeroed_pages(groups * (_WAVEFRONTS["RESIDENT"] + 2 * context.lds_bytes))
             context.resident = self._resident.ctypes.data
+        return cores
 
-    def _place_scratch(self, size: int, lanes: int) -> None:
+    def _place_scratch(self, size: int, lanes: int, cores: int) -> None:
         """Reserve scratch memory for the lanes, with a gap after each."""
         context = self._context
         context.scratch_bytes, context.scratch_stride = size, size + 64 if size else 0
-        needed = context.scratch_stride * lanes
+        needed = context.scratch_stride * lanes * cores
         if needed > self._scratch_bytes:
             self._scratch, self._scratch_bytes = self._memory.reserve(needed), needed
-        elif size:
+        elif size and context.checked:
             self._memory.clear(self._scratch, self._scratch_bytes)
         context.scratch = self._scratch or context.variables
 
@@ -429,8 +440,8 @@ class Device:
             self._memory.fill(context.scratch, self._scratch_bytes, fill)
             context.lds_zeros = context.lds_zeros if fill else context.lds_bytes
 
-    def _run(self, loaded: _Loaded, shape: LaunchShape) -> int:
-        """Execute the wavefronts; returns the fault or 0."""
+    def _run(self, loaded: _Loaded, shape: LaunchShape, cores: int) -> Any:
+        """Execute the workgroups on up to ``cores`` threads; returns the context with the result."""
         context = self._context
         if self._trace and context.ordinal > _ORDINALS:
             self._trace.reset()
@@ -440,15 +451,17 @@ class Device:
         program = loaded.executable.program
         context.program = ctypes.addressof(program) if program else 0
         switching = loaded.executable.traits.barriers or self._traced
+        grid, block = (ctypes.c_uint32 * 3)(*shape.grid), (ctypes.c_uint32 * 3)(*shape.block)
+
+        def launch(context: Any) -> None:
+            loaded.launch(ctypes.byref(context), loaded.executable.address, grid, block, switching)
+
         try:
-            fault: int = loaded.launch(
-                ctypes.byref(context), loaded.executable.address,
-                (ctypes.c_uint32 * 3)(*shape.grid), (ctypes.c_uint32 * 3)(*shape.block), switching,
-            )  # fmt: skip
+            scratch = context.scratch_stride * -(-shape.threads // loaded.target.wavefront) * loaded.target.wavefront
+            return execute(launch, context, shape, cores, scratch)
         finally:
             if self._shadow:
                 _round_to_nearest()
-        return fault
 
     def _stats(self, code: CodeObject, kernel: str, loaded: _Loaded) -> LaunchStats:
         context = self._context

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import platform
 import re
 import subprocess
@@ -22,6 +21,7 @@ from parity.compilers.clang_version import compiler_version
 from parity.errors import NotAvailable, ParityError, ResourceExhausted
 from parity.platform.cache import Cache, digest
 from parity.platform.files import link_or_copy
+from parity.platform.subprocesses import processors
 
 SYMBOL = "THE_FUNCTION"
 """The placeholder for the name of a function in its text."""
@@ -142,7 +142,7 @@ class CompiledFunctions:
             return _build(self._cache, lanes, level, list(batch.values()))
 
         if len(batches) > 1:
-            with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+            with ThreadPoolExecutor(workers or processors()) as pool:
                 built = list(pool.map(build, batches))
         else:
             built = [build(batch) for batch in batches]

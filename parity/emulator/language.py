@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -25,11 +26,13 @@ class Traits:
         barriers: it has barriers.
         compares: it has a compare-and-swap.
         approximate: it has an instruction with a documented error.
+        independent: its blocks neither communicate nor read a clock, unless they have a data race.
     """
 
     barriers: bool = False
     compares: bool = False
     approximate: bool = False
+    independent: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,15 @@ class LaunchShape:
     def threads(self) -> int:
         """The number of threads of a block."""
         return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def groups(self) -> int:
+        """The number of blocks."""
+        return math.prod(self.grid)
+
+    def number(self, group: Sequence[int]) -> int:
+        """Return the position of a block in the order of blocks."""
+        return group[0] + self.grid[0] * (group[1] + self.grid[1] * group[2])
 
     def block_at(self, group: Sequence[int]) -> Dim3:
         """Return the size of the block with these numbers."""

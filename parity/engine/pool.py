@@ -19,6 +19,7 @@ from parity.engine import worker
 from parity.engine.calls import Pool, Progress, T, quiet
 from parity.engine.plan import Plan
 from parity.engine.processes import Processes
+from parity.platform.subprocesses import processors
 from parity.runners import OpRunner, Runner, SupportsDeviceNumbers, SupportsWorkerLimit, runner
 from parity.suite.loading import Suite
 
@@ -110,11 +111,6 @@ def _device_limits(plan: Plan) -> Iterator[int]:
     for spec in dict.fromkeys(column.spec for column in plan.columns if column.on_device):
         if isinstance(found := runner(spec), SupportsWorkerLimit):
             yield found.max_workers([column.target for column in plan.columns if column.spec == spec])
-
-
-def processors() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def completed(futures: Collection[Future[T]]) -> Iterator[Future[T]]:

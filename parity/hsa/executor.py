@@ -49,7 +49,9 @@ class Finding:
 class Executor:
     """The GPUs of a program. They share one memory, so that an address is unique across GPUs."""
 
-    def __init__(self, memory: SharedMemory, targets: Sequence[str], checks: str, report: Path | None) -> None:
+    def __init__(
+        self, memory: SharedMemory, targets: Sequence[str], checks: str, cores: int, report: Path | None
+    ) -> None:
         self._memory, self._targets, self._report = memory, targets, report
         checked = checks != "none"
         self._device = AmdgpuDevice(
@@ -59,6 +61,7 @@ class Executor:
             instruction_budget=INSTRUCTIONS,
             cache=Cache(default_root() / "emulator"),
             memory=memory,
+            cores=cores,
         )
         self._objects: dict[int, LoadedObject] = {}
         self._copies: Counter[bytes] = Counter()

@@ -101,12 +101,19 @@ def hip_runtime(rocm: Path | None = None) -> Path | None:
 
 
 def environment(
-    folder: Path, targets: Sequence[str], *, memory: int | None = None, checks: str = "all", report: Path | None = None
+    folder: Path,
+    targets: Sequence[str],
+    *,
+    memory: int | None = None,
+    checks: str = "all",
+    jobs: int | None = None,
+    report: Path | None = None,
 ) -> Mapping[str, str]:
     """Return the environment variables that make a program run on AMD's runtime, on emulated GPUs.
 
     ``folder`` holds AMD's HIP runtime. ``targets`` are the targets of the GPUs. ``memory`` is the size of each GPU's
-    memory in bytes, ``checks`` a value of ``parity exec --check``. The emulator writes its findings into ``report``.
+    memory in bytes, ``checks`` a value of ``parity exec --check``, and ``jobs`` the number of threads that execute a
+    launch without checks (default: one per processor). The emulator writes its findings into ``report``.
     """
     path = os.environ.get("LD_LIBRARY_PATH")
     found = {
@@ -119,6 +126,8 @@ def environment(
         found["PARITY_HSA_MEMORY"] = str(memory)
     if checks != "all":
         found["PARITY_HSA_CHECK"] = checks
+    if jobs is not None:
+        found["PARITY_HSA_JOBS"] = str(jobs)
     if report is not None:
         found["PARITY_HSA_REPORT"] = str(report.absolute())
     return found

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from parity.hsa.memory import SharedMemory
 from parity.platform.sockets import receive
+from parity.platform.subprocesses import processors
 
 _REQUEST = struct.Struct("<Q12QQ")
 _REPLY = struct.Struct("<qQQ")
@@ -49,7 +50,8 @@ def _serve(link: socket.socket, memory: SharedMemory) -> None:
     names = os.environ["PARITY_HSA_TARGETS"].split(",")
     report = os.environ.get("PARITY_HSA_REPORT")
     checks = os.environ.get("PARITY_HSA_CHECK", "all")
-    executor = Executor(memory, names, checks, Path(report) if report else None)
+    cores = int(os.environ.get("PARITY_HSA_JOBS") or processors())
+    executor = Executor(memory, names, checks, cores, Path(report) if report else None)
     gc.freeze()  # server.c disables the collector; imported objects are kept anyway
     gc.enable()
     while head := receive(link, _REQUEST.size):

@@ -30,6 +30,11 @@ _running: set[subprocess.Popen[str]] = set()
 _interrupted = threading.Event()
 
 
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def run(
     command: Sequence[str | Path],
     *,

@@ -14,8 +14,9 @@ from parity.application.run import Run
 from parity.engine.calls import Progress
 from parity.engine.case_records import CaseRecord, Column, Task
 from parity.engine.execution import collect_records, prepare, schedule_task
-from parity.engine.pool import completed, processors, worker_pool
+from parity.engine.pool import completed, worker_pool
 from parity.op import Entry
+from parity.platform.subprocesses import processors
 
 AHEAD = 2
 """Kernels to schedule in advance, per worker process."""

@@ -52,13 +52,14 @@ def test_requests_are_the_same_in_both_processes():
 
 def test_environment_names_targets_memory_and_checks(tmp_path, monkeypatch):
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
-    found = environment(tmp_path, ("gfx90a", "gfx1100"), memory=1 << 20, checks="none", report=tmp_path / "out")
+    found = environment(tmp_path, ("gfx90a", "gfx1100"), memory=1 << 20, checks="none", jobs=2, report=tmp_path / "out")
     assert found == {
         "LD_LIBRARY_PATH": f"{library()}:{tmp_path}",
         "PARITY_HSA_TARGETS": "gfx90a,gfx1100",
         "GPU_PINNED_MIN_XFER_SIZE": "1000000",
         "PARITY_HSA_MEMORY": str(1 << 20),
         "PARITY_HSA_CHECK": "none",
+        "PARITY_HSA_JOBS": "2",
         "PARITY_HSA_REPORT": str(tmp_path / "out"),
     }
 

@@ -69,6 +69,21 @@ def test_program_runs_unchecked(built):
     assert run(built("launch"), options=("--check", "none")).stdout == "done\n"
 
 
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+def test_result_does_not_depend_on_the_number_of_threads(built, target):
+    one, several = (run(built("cores"), target=target, options=("--check", "none", "-j", n)) for n in ("1", "4"))
+    assert (one.returncode, several.returncode, one.stdout) == (0, 0, several.stdout)
+
+
+def test_first_fault_of_several_threads_is_reported(built):
+    one, several = (run(built("cores"), "fault", options=("--check", "none", "-j", n)) for n in ("1", "4"))
+    message = [line for line in one.stderr.splitlines() if not line.startswith(":")]  # AMD's runtime prints times
+    assert "out-of-bounds write of 4 bytes in kernel 'mixed'" in message[0]
+    assert "workgroup (51, 0, 0)" in message[2]
+    assert message == [line for line in several.stderr.splitlines() if not line.startswith(":")]
+    assert one.returncode == several.returncode != 0
+
+
 def test_fault_of_kernel_fails_the_program_and_is_reported(built, tmp_path):
     ran = run(built("launch"), "fault", options=("--report", tmp_path))
     assert ran.returncode

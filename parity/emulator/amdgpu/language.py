@@ -14,6 +14,7 @@ from parity.emulator.amdgpu.codegen import counted_blocks, translate
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.kernarg import argument_segment, dispatch_packet, unsupported_feature
 from parity.emulator.amdgpu.listing import function_bodies, kernel_code
+from parity.emulator.amdgpu.memory_instructions import is_coherent
 from parity.emulator.amdgpu.shadow import shadow_step
 from parity.emulator.amdgpu.threaded import thread
 from parity.emulator.instruction import Instruction
@@ -24,6 +25,10 @@ from parity.emulator.runtime_headers import constants
 from parity.emulator.threaded_code import ThreadedCode
 
 _COMPARES = re.compile(r"_f?cmp(?:swap|st)")
+_SHARED = re.compile(
+    r"\w+_atomic_|ds_gws_|ds_ordered_|s_(?:memtime|memrealtime|sendmsg_rtn)|s_getreg_b32.*SHADER_CYCLES|s_sendmsg.*INTERRUPT"
+)
+"""Instructions through which blocks communicate with each other or with the host, and clocks."""
 # Text that may differ between listings of the same kernel: the line table and its files, comments (except alignments
 # and memory of the compiler), and numbers that count over the whole file.
 _NOISE = re.compile(
@@ -61,6 +66,7 @@ class Amdgpu(Language):
             any("s_barrier" in text for text in texts),
             any(map(_COMPARES.search, texts)),
             any(map(APPROXIMATE.search, texts)),
+            not any(_SHARED.match(each.text) or is_coherent(each) for each in kernel_code(listing, name).instructions),
         )
 
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> ThreadedCode:

@@ -168,7 +168,7 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
     target, _, half = target.partition(".")
     words, width = _size(element)
     names = _counted(w, item, target, words)
-    number = f"(u32)({w.here} | COHERENT)" if _is_coherent(item) else w.here
+    number = f"(u32)({w.here} | COHERENT)" if is_coherent(item) else w.here
     if space == "buffer":
         address = _buffer_access(w, item, rest, width // words, words)
         load = f"V<u32> x[{words}]; if (buffer_load(c, b, form, {number}, x)) return 1;"
@@ -239,7 +239,7 @@ def _alignment(w: Writer, item: Instruction, address: str) -> list[str]:
     return [check] if item.align > 1 else []
 
 
-def _is_coherent(item: Instruction) -> bool:
+def is_coherent(item: Instruction) -> bool:
     """True for a load that sees writes of other wavefronts: a relaxed atomic or volatile load.
 
     Source: LLVM, "User Guide for AMDGPU Backend", "Memory Model". A non-temporal load may have the same bits.

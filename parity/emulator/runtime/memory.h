@@ -73,6 +73,8 @@ struct Context {
   u32 grid_barriers;         // barriers of whole grids that were passed
   u64 arrived;               // workgroups at the next one
   u8 *resident;              // room for all workgroups of a cooperative launch, RESIDENT + 2 * lds_bytes for each; or null
+  u64 *next;                 // number of the next workgroup; contexts with the same counter share the workgroups of a launch
+  i64 trial;                 // begin no further workgroup after this many instructions; 0: begin all
 };
 // The budget is used up. Compiled code then gets all of the reserve; threaded code first checks for progress (threaded.cpp).
 INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {

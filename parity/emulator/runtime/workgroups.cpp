@@ -78,7 +78,8 @@ void transpose(u32 bits, V<u32> *x) {
 }
 
 // --- workgroups: each wavefront has its own stack, and a barrier switches to the next wavefront ---
-RUNTIME void parity_switch(void **from, void *to);
+struct Job;
+RUNTIME void parity_switch(void **from, void *to, const Job *); // the last argument is for `enter`
 #if defined(__x86_64__)
 asm(R"(
 .text
@@ -157,12 +158,12 @@ static u32 run_wave(const Job &job, u32 number) {
   w.done = 1;
   return c->fault;
 }
-static const Job *starting; // the job of the wavefront that begins on a new stack
-static void enter() {
-  const Job job = *starting;
+// Begins a wavefront on a new stack. The registers still hold the arguments of `parity_switch`.
+static void enter(void **, void *, const Job *started) {
+  const Job job = *started;
   Group *g = job.c->running;
   run_wave(job, g->current);
-  parity_switch(&g->wave[g->current].stack, g->main);
+  parity_switch(&g->wave[g->current].stack, g->main, nullptr);
   __builtin_unreachable();
 }
 // Lets other wavefronts run. Saves the constants that belong to this wavefront, and restores them afterwards.
@@ -171,7 +172,7 @@ static void yield(Context *c, Wave &w) {
   const u64 bytes = p ? p->shared * sizeof(u64) : 0;
   u8 *kept = (u8 *)__builtin_alloca(bytes);
   if (bytes) memcpy(kept, shared_of(*p), bytes);
-  parity_switch(&w.stack, c->running->main);
+  parity_switch(&w.stack, c->running->main, nullptr);
   if (bytes) memcpy(shared_of(*p), kept, bytes);
 }
 // Gives the wavefronts of the running workgroup new ordinals.
@@ -258,8 +259,8 @@ static u32 run_rounds(const Job &job, u32 &round, u32 &random) {
         Wave &w = g.wave[order[i]];
         if (w.done || w.epoch == round) continue;
         u64 changes = c->changes;
-        g.current = order[i], starting = &job;
-        parity_switch(&g.main, w.stack);
+        g.current = order[i];
+        parity_switch(&g.main, w.stack, &job);
         if (c->fault) return c->fault;
         if (w.stuck) still = order[i];
         else if (!w.done) waiting = order[i];
@@ -399,13 +400,16 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   if (random && random != REVERSED && !c->in_order && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = c->sampled ? 0 : draw(random, groups);
   c->sleeps = 0, c->arrived = 0;
   if (c->resident) return launch_resident(job, grid, block, span, begin, step, random);
-  for (u64 i = 0, n = c->sampled && c->sampled < groups ? c->sampled : groups; i < n; i++) {
+  const u64 n = c->sampled && c->sampled < groups ? c->sampled : groups;
+  for (u64 i; !c->trial || c->whole - c->budget - c->reserve < c->trial;) {
+    if ((i = __atomic_fetch_add(c->next, 1, __ATOMIC_RELAXED)) >= n) break;
     u64 at = (begin + i * step) % groups;
+    if (c->in_order && c->seed) random = (c->seed ^ (u32)i * 0x9e3779b1) | 1; // does not depend on other workgroups
     set_group(c, grid, block, at);
     clear_lds(c);
-    if (group.scratched) clear_scratch(c, span);
+    if (group.scratched && c->checked) clear_scratch(c, span);
     group.scratched = !c->trace[0]; // tracing sets it
-    if (run_group(job, barriers, random)) return c->fault;
+    if (run_group(job, barriers, random)) return __atomic_store_n(c->next, n, __ATOMIC_RELAXED), c->fault;
   }
   return report_unverified_loads(c);
 }
