@@ -24,8 +24,8 @@ def execute(launch: Callable[[Any], None], context: Any, shape: LaunchShape, cor
     """Execute the workgroups of a ``Context`` on up to ``cores`` threads, and return the context that has the result.
 
     ``launch`` executes the workgroups that the counter of a context yields. ``scratch`` is the size of a workgroup's
-    scratch memory in bytes. The threads use the memory after that of the context: LDS, scratch memory and stacks. The
-    result is the first fault in the order of the workgroups, as without further threads, or else all statistics.
+    scratch memory in bytes. Each further thread uses the next part of LDS, scratch memory and stacks. The result is the
+    first fault in the order of the workgroups, as without further threads, or else all statistics.
     """
     counter = ctypes.c_uint64()
     context.next, context.trial = ctypes.addressof(counter), _TRIAL if cores > 1 else 0
