@@ -162,6 +162,8 @@ def _same(code: bytes | None, line: DisassembledLine) -> bool:
         )
     if line.text == "buffer_wbl2":  # clang sets bits of the cache policy that gfx90a ignores, llvm-mc does not
         return code[2:] == line.code[2:] and code[0] == line.code[0] and code[1] == line.code[1] & 0x3F
+    if line.code[-2:] == b"\xff\xff" and f"0x{int.from_bytes(code[-4:], 'little'):x}" in line.text:
+        return code[:-2] == line.code[:-2]  # clang extends the sign of a literal of 16 bits, llvm-mc does not
     # v_cmpx always writes EXEC. Assemblers fill its unused result field differently.
     start = 1 if line.text.startswith("v_cmpx") and len(line.code) >= 8 else 0
     return code[start:] == line.code[start:]

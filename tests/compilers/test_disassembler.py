@@ -17,6 +17,14 @@ def test_ignored_bits_of_buffer_wbl2_may_differ():
     assert not disassembler._same(assembler, replace(line, text="buffer_inv"))
 
 
+def test_sign_of_literal_of_16_bits_may_be_extended():
+    clang, assembler = (bytes.fromhex(f"ff0000521597{upper}") for upper in ("ffff", "0000"))
+    line = disassembler.DisassembledLine(0, "v_mul_lo_u16_e32 v0, 0x9715, v0", clang, "")
+    assert disassembler._same(assembler, line)
+    assert not disassembler._same(assembler, replace(line, text="v_mul_lo_u16_e32 v0, 0xffff9715, v0"))
+    assert not disassembler._same(b"\xfe" + assembler[1:], line)
+
+
 def llvm(folder, version, *, suffix="", targets="amdgcn", tools=("llvm-objdump", "llvm-mc")):
     """Simulate an installed LLVM that supports no processor newer than gfx10."""
     folder.mkdir(exist_ok=True)

@@ -10,7 +10,7 @@ __global__ void mixed(float* out, int rounds, long far) {
     __syncthreads();
     for (int k = 0; k < rounds; k++) {
         x = x * 0.37f + k;
-        if (threadIdx.x % 32 == 0) atomicAdd(&sum, x); // the order of the wavefronts changes the sum
+        if (threadIdx.x % 61 == 0) atomicAdd(&sum, x); // the order of the wavefronts changes the sum
         __syncthreads();
     }
     out[i + (blockIdx.x > 50 ? far : 0)] = x + sum;
