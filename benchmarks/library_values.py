@@ -22,7 +22,8 @@ import numpy as np
 from benchmarks.tables import store
 from parity.compare.arbitration import Conclusion, SideResult, arbitrate
 from parity.compare.verdict import Status
-from parity.engine.judging import CheckedCase, Implementation, run_and_judge
+from parity.engine.checked_case import CheckedCase, Implementation
+from parity.engine.judging import run_and_judge
 from parity.engine.plan import Plan, make_tasks, runner_columns
 from parity.errors import Unsupported
 from parity.model.dtypes import Array

@@ -22,7 +22,7 @@ from parity.application.standalone import Sources, cuda_sources, hip_sources
 from parity.build.modules import build_suite
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine.case_records import CaseRecord, Column
-from parity.engine.judging import CheckedCase
+from parity.engine.checked_case import CheckedCase
 from parity.engine.worker import Worker, make_record
 from parity.errors import ParityError, UsageError
 from parity.model.case import Case

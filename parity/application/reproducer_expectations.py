@@ -11,8 +11,8 @@ from parity.compare.cuda_oracle import expected_from_cuda
 from parity.compare.interval import accepted_interval
 from parity.compare.ulps import bit_patterns
 from parity.engine.case_records import Column
+from parity.engine.checked_case import CheckedCase
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode
-from parity.engine.judging import CheckedCase
 from parity.engine.worker import Worker
 from parity.errors import Unreferenced, UsageError
 from parity.model.dtypes import Array, DType, array_dtype

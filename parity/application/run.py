@@ -19,8 +19,8 @@ from parity.build.settings import BuildCallbacks
 from parity.engine.bench import Measurement
 from parity.engine.calls import Progress, quiet
 from parity.engine.case_records import NOT_RECORDED, CaseRecord, Column, Provenance, Task
+from parity.engine.checked_case import BEYOND_TARGET
 from parity.engine.execution import execute_plan as stream
-from parity.engine.judging import BEYOND_TARGET
 from parity.engine.known_issues import KnownIssues, load_known_issues
 from parity.engine.plan import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.engine.pool import PoolFactory, RemoteWorkers, Workers

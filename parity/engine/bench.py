@@ -21,8 +21,9 @@ from parity.build.modules import build
 from parity.engine import worker
 from parity.engine.calls import CallFailed, Pool, Progress, quiet
 from parity.engine.case_records import Column, Task
+from parity.engine.checked_case import Implementation
 from parity.engine.execution import task_limit
-from parity.engine.judging import Implementation, not_judged_verdict, run_and_judge
+from parity.engine.judging import not_judged_verdict, run_and_judge
 from parity.engine.plan import Plan
 from parity.engine.pool import PoolFactory
 from parity.engine.worker import Worker

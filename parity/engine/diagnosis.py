@@ -9,8 +9,9 @@ from parity.build.modules import HelpfulPort
 from parity.compare.comparison import compare
 from parity.compare.verdict import Fact, Status, Verdict
 from parity.engine.case_records import Column
+from parity.engine.checked_case import CheckedCase, Implementation
 from parity.engine.f8_formats import fnuz_mixups
-from parity.engine.judging import CheckedCase, Implementation, run_and_judge
+from parity.engine.judging import run_and_judge
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.op import Op

@@ -11,7 +11,8 @@ import ml_dtypes
 import numpy as np
 
 from parity.compare.comparison import compare
-from parity.engine.judging import CheckedCase, Implementation, judge
+from parity.engine.checked_case import CheckedCase, Implementation
+from parity.engine.judging import judge
 from parity.errors import ParityError
 from parity.model.dtypes import DTYPES, array_dtype
 from parity.op import Call

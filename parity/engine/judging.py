@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import re
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from parity.compare.comparison import check_unmodified, compare
-from parity.compare.ulps import format_value
 from parity.compare.verdict import Fact, Status, Verdict
 from parity.data.streams import quiet
+from parity.engine.checked_case import (
+    BEYOND_TARGET,
+    NO_REFERENCE,
+    CheckedCase,
+    Implementation,
+    input_elements,
+    wrong_inputs,
+)
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, kernel_code
+from parity.engine.library_judging import compute_and_judge
 from parity.engine.nondeterminism import judge_reordered
-from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, describe_os_error
+from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, describe_os_error
 from parity.model.case import Case
-from parity.model.code_object import CodeObject, MissingKernel
-from parity.model.coverage import Reached
+from parity.model.code_object import MissingKernel
 from parity.model.divergences import met_by
 from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Op
 from parity.platform.files import read_table
 from parity.reference.expected import Expected
-from parity.runners import OpSession, Session, SupportsNearest, Vendor
+from parity.runners import OpSession, SupportsNearest, Vendor
 
 Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 """A function from the outputs to the expectation of each output."""
 
-NO_REFERENCE = "no reference"
-BEYOND_TARGET = "beyond target"
-"""The kind of a verdict on a configuration that Triton's autotuner skips on a target."""
 NOT_COMPARED = (
     "the op has no reference, and the other vendor's side has no result for this case; memory accesses "
     "were checked, but values were not"
@@ -41,47 +44,6 @@ NOT_COMPARED = (
 
 _STATUS = {row["fault"]: Status(row["status"]) for row in read_table(Path(__file__).with_name("fault_statuses.csv"))}
 """The status of a case by the kind of its fault. Any other kind is a failure of the kernel."""
-
-
-@dataclass(frozen=True)
-class CheckedCase:
-    """A verdict with everything that helps to understand it.
-
-    ``lost`` means that the device had to be reopened. ``outputs`` holds the outputs in logical shape, and is empty
-    after a fault. ``printed`` is the start of the kernel's output. ``expected`` holds what the outputs were compared
-    with, or None if nothing was compared. ``reached`` is the coverage of the kernel's code, if it was noted.
-    """
-
-    case: Case
-    verdict: Verdict
-    launch: str
-    inputs: dict[str, str]
-    instructions: int | None = None
-    lost: bool = False
-    outputs: Mapping[str, Array] = field(default_factory=dict)
-    printed: str = ""
-    expected: Mapping[str, Expected] | None = None
-    reached: Reached | None = None
-
-    @property
-    def unreferenced(self) -> bool:
-        """True if the op has no reference, and nothing that is visible without one is wrong."""
-        return self.verdict.kind == NO_REFERENCE
-
-
-@dataclass(frozen=True)
-class Implementation:
-    """An implementation under test: code on an open device, or a library. ``vendor`` selects the accuracy limits.
-
-    ``oracle`` is CUDA's implementation, whose results judge an op without a reference. ``name`` denotes the
-    implementation in verdicts.
-    """
-
-    session: Session | OpSession
-    vendor: Vendor
-    code: CodeObject | None = None
-    oracle: Implementation | None = None
-    name: str = ""
 
 
 def run_and_judge(op: Op, case: Case, implementation: Implementation) -> CheckedCase:
@@ -104,10 +66,9 @@ def judge(
     nearest results, and a failing case runs again with them. ``baseline`` is the result of the CUDA oracle; a case of
     an op without a reference is not judged without it.
     """
-    session, vendor, code = implementation.session, implementation.vendor, implementation.code
-    oracle = implementation.oracle
+    session, code, oracle = implementation.session, implementation.code, implementation.oracle
     if isinstance(session, OpSession):
-        return _computed(case, call, session, vendor)
+        return compute_and_judge(case, call, session, implementation.vendor)
     assert code is not None
     launch = call.on(code).launch
     if reason := code.skipped.get(launch.kernel):
@@ -118,50 +79,76 @@ def judge(
         return CheckedCase(case, verdict, str(call.launch), {})
     judging = _Judging(
         call,
-        vendor,
+        implementation.vendor,
         None if call.sample else _expectation(call, ExecutableCode(session, code), oracle, baseline),
         call.observed.device if call.observed else oracle.name if oracle and baseline else "",
     )
-    outcome = session.execute(code, launch, call.buffers)
-    verdict, expected, seen = judging.verdict(outcome)
-    varies = outcome.drawn and (first or verdict.status is Status.FAIL)
+    judged = judging.judged(session.execute(code, launch, call.buffers))
+    varies = judged.outcome.drawn and (first or judged.verdict.status is Status.FAIL)
     if varies and isinstance(session, SupportsNearest):
-        again = session.nearest.execute(code, launch, call.buffers)
-        plain, nearby, other = judging.verdict(again)
-        # A loss of precision shows with nearest results, too. Nothing draws the results of CUDA's instructions.
-        allowed = plain.passed and verdict.within_bound
-        if allowed or (verdict.passed and not plain.passed):
-            outcome, verdict, expected, seen = again, plain, nearby, other
-        elif plain.passed and not verdict.passed:
-            note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
-            verdict = replace(verdict, drawn=outcome.drawn).noted(note)
-    whole, call = call, seen
-    if verdict.passed and outcome.unused_read:
-        verdict = verdict.noted(f"its value reaches no output: {outcome.unused_read}", facts=[Fact.UNUSED_READ])
-    theirs = _with_tickets(call, oracle) if verdict.first and verdict.failed and baseline else None
-    if verdict.first and verdict.failed and expected and (call.observed or theirs):
-        mine, got = ExecutableCode(session, code), _outputs(call, outcome)
-        found = judge_reordered(call, mine, got, expected, vendor, None if call.observed else theirs)
-        verdict = (_name_output(found[0], call, found[1]) if found[1].first else found[1]) if found else verdict
-    if verdict.first and verdict.failed and baseline:
-        verdict, expected = _judge_quiet_nans(case, call, implementation) or (verdict, expected)
-    if verdict.first and verdict.failed and call.references and _has_signalling_input(call, verdict.first.coordinates):
-        verdict = verdict.noted(SIGNALLING_INPUT)
-    if verdict.first and verdict.failed and oracle and oracle.code:
-        met = met_by(kernel_code(call, oracle.code))
-        verdict = verdict.noted(*(f"its code may meet {each}" for each in met), facts=[Fact.MAY_DIVERGE] if met else [])
+        judged = _with_nearest(judged, judging.judged(session.nearest.execute(code, launch, call.buffers)))
+    judged = _explained(case, judged, implementation, baseline)
+    outcome = judged.outcome
     return CheckedCase(
         case,
-        _placed(verdict, whole, outcome),
-        "" if verdict.passed else str(call.launch),
-        _inputs(call, verdict),
+        _placed(judged.verdict, call, outcome),
+        "" if judged.verdict.passed else str(call.launch),
+        wrong_inputs(judged.call, judged.verdict),
         outcome.instructions,
         lost=outcome.fault is not None and outcome.fault.lost,
-        outputs={} if outcome.fault else _outputs(call, outcome),
+        outputs={} if outcome.fault else _outputs(judged.call, outcome),
         printed=outcome.printed,
-        expected=expected,
+        expected=judged.expected,
         reached=outcome.reached,
     )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """An outcome and its verdict. ``expected`` holds what the outputs were compared with (None: not compared), and
+    ``call`` has the elements that the outcome has.
+    """
+
+    outcome: Outcome
+    verdict: Verdict
+    expected: Mapping[str, Expected] | None
+    call: Call
+
+
+def _with_nearest(varied: _Judged, nearest: _Judged) -> _Judged:
+    """Return the result that counts: with varied, or with the nearest results of approximate instructions."""
+    # A loss of precision shows with nearest results, too. Nothing varies the results of CUDA's instructions.
+    allowed = nearest.verdict.passed and varied.verdict.within_bound
+    if allowed or (varied.verdict.passed and not nearest.verdict.passed):
+        return nearest
+    if varied.verdict.passed or not nearest.verdict.passed:
+        return varied
+    drawn = varied.outcome.drawn
+    note = f"with {drawn}; it passes if approximate instructions give the nearest numbers"
+    return replace(varied, verdict=replace(varied.verdict, drawn=drawn).noted(note))
+
+
+def _explained(case: Case, judged: _Judged, implementation: Implementation, baseline: CheckedCase | None) -> _Judged:
+    """Return the result with notes. It passes if the order of threads, or signalling NaNs, explain wrong elements."""
+    outcome, verdict, call, oracle = judged.outcome, judged.verdict, judged.call, implementation.oracle
+    if verdict.passed and outcome.unused_read:
+        note = f"its value reaches no output: {outcome.unused_read}"
+        return replace(judged, verdict=verdict.noted(note, facts=[Fact.UNUSED_READ]))
+    if not (verdict.first and verdict.failed):
+        return judged
+    theirs = _with_tickets(call, oracle) if baseline else None
+    if judged.expected and (call.observed or theirs):
+        verdict = _reordered(judged, implementation, None if call.observed else theirs) or verdict
+    wrong = verdict.first if verdict.failed else None
+    if not wrong:
+        return replace(judged, verdict=verdict)
+    if baseline and (quieter := _judge_quiet_nans(case, call, implementation)):
+        return replace(judged, verdict=quieter[0], expected=quieter[1])
+    if call.references and _has_signalling_input(call, wrong.coordinates):
+        verdict = verdict.noted(SIGNALLING_INPUT)
+    if oracle and oracle.code and (met := met_by(kernel_code(call, oracle.code))):
+        verdict = verdict.noted(*(f"its code may meet {each}" for each in met), facts=[Fact.MAY_DIVERGE])
+    return replace(judged, verdict=verdict)
 
 
 def _judge_quiet_nans(
@@ -200,8 +187,20 @@ SIGNALLING_INPUT = (
 
 def _has_signalling_input(call: Call, index: tuple[int, ...]) -> bool:
     """Return True if an input of the output's element at ``index`` is a signalling NaN."""
-    elements = (np.asarray(each).reshape(1) for _, each in _input_elements(call, index))
+    elements = (np.asarray(each).reshape(1) for _, each in input_elements(call, index))
     return any(quiet(each, array_dtype(each)).tobytes() != each.tobytes() for each in elements)
+
+
+def _reordered(judged: _Judged, implementation: Implementation, theirs: ExecutableCode | None) -> Verdict | None:
+    """Return the verdict if the order of threads explains differences; None if it does not."""
+    assert not isinstance(implementation.session, OpSession) and implementation.code and judged.expected
+    call, mine = judged.call, ExecutableCode(implementation.session, implementation.code)
+    got = _outputs(call, judged.outcome)
+    found = judge_reordered(call, mine, got, judged.expected, implementation.vendor, theirs)
+    if not found:
+        return None
+    name, verdict = found
+    return _name_output(name, call, verdict) if verdict.first else verdict
 
 
 def _with_tickets(call: Call, oracle: Implementation | None) -> ExecutableCode | None:
@@ -248,64 +247,6 @@ def not_judged_verdict(error: Exception) -> Verdict | None:
     return None
 
 
-def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> CheckedCase:
-    if call.references is None:
-        detail = "the op has no reference, and a library is not judged by CUDA's kernel"
-        return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=detail), "", {})
-    if len(call.outputs) > 1:
-        reason = f"the op has {len(call.outputs)} outputs, and a library computes one"
-        return CheckedCase(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=reason), "", {})
-    before = {name: buffer.data.copy() for name, buffer in call.buffers.items()}
-    expected = call.expected()
-    try:
-        with np.errstate(all="ignore"):
-            output = np.asarray(library.compute(call.computation))
-    except Unsupported as reason:
-        return CheckedCase(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=str(reason)), "", {})
-    except MemoryError:
-        raise
-    except Exception as error:
-        own = error.__traceback__ and error.__traceback__.tb_next  # drop the frame of this function
-        detail = "".join(traceback.format_exception(type(error), error, own))
-        return CheckedCase(case, Verdict(Status.ERROR, "error", detail=detail), "", {})
-    finally:
-        changed = [_written(name, before[name], buffer.data) for name, buffer in call.buffers.items()]
-        for name, buffer in call.buffers.items():
-            buffer.data[...] = before[name]  # other columns use the same buffers
-    verdict = next(filter(None, changed), None) or _wrong_type(call, output) or compare(expected, output, vendor=vendor)
-    return CheckedCase(
-        case, verdict, "", _inputs(call, verdict), outputs={call.output: output}, expected={call.output: expected}
-    )
-
-
-def _written(name: str, before: Array, after: Array) -> Verdict | None:
-    modified = check_unmodified(name, before, after)
-    return modified and replace(modified, detail=f"the library wrote to the memory of {name}, which must not change")
-
-
-def _wrong_type(call: Call, output: Array) -> Verdict | None:
-    """Return a failure if the output does not have the requested dtype and shape, else None."""
-    asked = call.computation
-    for kind, got, wanted in (("dtype", output.dtype, asked.dtype.numpy), ("shape", output.shape, asked.shape)):
-        if got != wanted:
-            return Verdict(Status.FAIL, kind, detail=f"the output has the {kind} {got} instead of {wanted}")
-    return None
-
-
-def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
-    """Return the inputs of the first wrong element as text."""
-    if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
-        return {}
-    return {name: format_value(each) for name, each in _input_elements(call, verdict.first.coordinates)}
-
-
-def _input_elements(call: Call, index: tuple[int, ...]) -> Iterator[tuple[str, np.generic]]:
-    """Yield the inputs that have the shape of the output, with their element at an index of the output."""
-    for name, array in call.inputs.items():
-        if array.shape == call.layout.shape:
-            yield name, array[index]
-
-
 def fault_verdict(fault: Fault) -> Verdict:
     """Return the verdict on a launch that ended with a fault."""
     usual = Status.CRASH if fault.lost else Status.FAIL
@@ -323,28 +264,27 @@ class _Judging:
     expectation: Expectation | None
     by: str = ""
 
-    def verdict(self, outcome: Outcome) -> tuple[Verdict, Mapping[str, Expected] | None, Call]:
-        """Return the verdict on an outcome, the expectation that the outputs were compared with (None: not compared),
-        and the call with the elements that the outcome has.
-        """
+    def judged(self, outcome: Outcome) -> _Judged:
+        """Return the outcome with its verdict."""
         if unknown := _not_captured(self.call, outcome.fault):
-            return unknown, None, self.call
+            return _Judged(outcome, unknown, None, self.call)
         if outcome.fault:
-            return fault_verdict(outcome.fault), None, self.call
+            return _Judged(outcome, fault_verdict(outcome.fault), None, self.call)
         call = _seen(self.call, outcome)
         if wrong := _memory(call, outcome):
-            return wrong, None, call
+            return _Judged(outcome, wrong, None, call)
         if call is not self.call and not call.layout.numel:
-            return Verdict(Status.FAIL, "unwritten", detail="no block of a sample wrote an element"), None, call
+            unwritten = Verdict(Status.FAIL, "unwritten", detail="no block of a sample wrote an element")
+            return _Judged(outcome, unwritten, None, call)
         expectation, references = self.expectation, call.references
         if references and call is not self.call:
             expectation = lambda got: references()  # noqa: E731
         if expectation is None:
-            return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None, call
+            return _Judged(outcome, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None, call)
         got = _outputs(call, outcome)
         expected = expectation(got)
         verdict = _compare(call, expected, got, self.vendor)
-        return replace(verdict, by=self.by) if self.by else verdict, expected, call
+        return _Judged(outcome, replace(verdict, by=self.by) if self.by else verdict, expected, call)
 
 
 def _seen(call: Call, outcome: Outcome) -> Call:

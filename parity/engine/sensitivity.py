@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from parity.compare.comparison import MISTAKES, accepted_mistakes
 from parity.compare.ulps import bit_patterns
 from parity.compare.verdict import Fact, Status, Verdict
-from parity.engine.judging import CheckedCase
+from parity.engine.checked_case import CheckedCase
 from parity.errors import UsageError
 from parity.op import Call
 from parity.reference.expected import Vendor

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from parity.compare.verdict import Status
 from parity.data.sampling import find_minimal
-from parity.engine.judging import CheckedCase, Implementation, run_and_judge
+from parity.engine.checked_case import CheckedCase, Implementation
+from parity.engine.judging import run_and_judge
 from parity.model.case import Case, Tensor
 from parity.model.layout import contiguous
 from parity.op import Op

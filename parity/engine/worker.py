@@ -15,16 +15,10 @@ from parity.compare.arbitration import Conclusion, SideResult
 from parity.compare.verdict import Status, Verdict
 from parity.compilers.targets import gpu_of
 from parity.engine.case_records import DECLARATION, CaseRecord, Column, CrossVendorComparison, Task
+from parity.engine.checked_case import BEYOND_TARGET, CheckedCase, Implementation
 from parity.engine.cross_vendor import compare_vendors, compare_versions
 from parity.engine.diagnosis import diagnose
-from parity.engine.judging import (
-    BEYOND_TARGET,
-    CheckedCase,
-    Implementation,
-    judge,
-    not_judged_verdict,
-    verdict_on_output,
-)
+from parity.engine.judging import judge, not_judged_verdict, verdict_on_output
 from parity.engine.plan import Plan
 from parity.engine.sensitivity import Sensitivity
 from parity.engine.shrinking import ShrinkSettings, minimize

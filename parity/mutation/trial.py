@@ -20,7 +20,7 @@ from parity.data.sampling import sample
 from parity.emulator.amdgpu.listing import source_lines
 from parity.engine import worker
 from parity.engine.case_records import Column, Task
-from parity.engine.judging import CheckedCase
+from parity.engine.checked_case import CheckedCase
 from parity.engine.worker import Worker
 from parity.footprint.unreached_code import Gap, gap_reason, unreached_lines
 from parity.model.case import Case

@@ -18,7 +18,7 @@ from parity.engine.case_records import (
     CrossVendorComparison,
     Provenance,
 )
-from parity.engine.judging import NO_REFERENCE
+from parity.engine.checked_case import NO_REFERENCE
 from parity.engine.known_issues import ReviewedIssue
 from parity.model.case import split
 from parity.model.divergences import sort_ids

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from parity.compare.verdict import Status
+from parity.engine.checked_case import Implementation
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode
-from parity.engine.judging import Implementation, not_judged_verdict, run_and_judge
+from parity.engine.judging import not_judged_verdict, run_and_judge
 from parity.errors import Unreferenced
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.launch import Outcome

@@ -9,8 +9,8 @@ import pytest
 from parity.build.modules import build
 from parity.compare.verdict import Fact, Status, Verdict
 from parity.engine.case_records import Column
+from parity.engine.checked_case import CheckedCase
 from parity.engine.diagnosis import _passes_unlike, passing_wavefront_widths
-from parity.engine.judging import CheckedCase
 from parity.engine.plan import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
 from parity.model.case import Case

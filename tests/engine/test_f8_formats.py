@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from parity.compare.verdict import Status, Verdict
+from parity.engine.checked_case import CheckedCase, Implementation
 from parity.engine.f8_formats import fnuz_mixups
-from parity.engine.judging import CheckedCase, Implementation
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.launch import Outcome
 from parity.reference import Expected

@@ -14,8 +14,8 @@ from negating import NEGATING, plan_for
 from parity.cli import main
 from parity.compare.verdict import Status, Verdict
 from parity.engine.case_records import Column
+from parity.engine.checked_case import CheckedCase, Implementation
 from parity.engine.execution import execute_plan
-from parity.engine.judging import CheckedCase, Implementation
 from parity.engine.outcomes import outcome_journal, record_outcomes
 from parity.engine.plan import Plan, make_tasks
 from parity.engine.pool import Workers
