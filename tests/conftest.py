@@ -59,11 +59,11 @@ def _is_thorough(item: pytest.Item) -> bool:
     return marked or any(pattern.search(item.nodeid) for pattern in THOROUGH)
 
 
-@pytest.fixture
-def with_nvcc():
-    """Skip the test without nvcc."""
+@pytest.fixture(scope="session")
+def with_nvcc() -> Path:
+    """The path of nvcc. Skips the test without it."""
     try:
-        nvcc()
+        return nvcc()
     except MissingTool as error:
         pytest.skip(str(error))
 

@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 from parity.cli import main
-from parity.compilers.cuda_toolkit import nvcc
-from parity.errors import MissingTool
 
 KERNEL, CASES, SETTINGS = "kernels/leaky_relu.cu", "cases/leaky_relu.py", "pyproject.toml"
 RUN = ("run", "--target", "gfx1100", "--runner", "emulated", "-j", "1")
@@ -343,12 +341,9 @@ def apply(edits):
         for name, attempt in ATTEMPTS.items()
     ],
 )
-def test_run_of_wrong_project_does_not_pass(attempt, project, capfd):
+def test_run_of_wrong_project_does_not_pass(attempt, project, capfd, request):
     if attempt.needs_nvcc:
-        try:
-            nvcc()
-        except MissingTool as error:
-            pytest.skip(str(error))
+        request.getfixturevalue("with_nvcc")
     apply(attempt.edits)
     if attempt.later:
         assert main([*RUN]) == 0

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 import parity
-from parity.compilers.cuda_toolkit import nvcc
-from parity.errors import MissingTool
 from parity.report.failures import Reproduction, failure_text
 
 ENCODE = """
@@ -206,12 +204,7 @@ HINTS = ("width", "FNUZ", "race", "barrier")
 """Texts of causes that none of the bugs has."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cuda():
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("with_nvcc")
 
 
 def run(folder: Path, bug: PublicBug, body: str, seed: int, flags: tuple[str, ...] = ()) -> parity.Results:

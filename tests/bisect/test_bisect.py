@@ -10,7 +10,6 @@ from parity.build.modules import build
 from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.targets import target
-from parity.runners import probe_runner, runner
 
 
 def descriptions(name: str, *flags: str) -> list[str]:
@@ -57,19 +56,16 @@ extern "C" __global__ void first(float* x, int n) {
 """
 
 
-NVCC = pytest.mark.skipif(
-    not probe_runner(runner("ptx")).available, reason="no nvcc: pip install 'parity-harness[nvcc]'"
-)
-
-
 @pytest.mark.parametrize(
     ("name", "flag", "lost", "got", "more"),
     [
         ("gfx90a", "-ffp-contract=off", "v_fma_f32", "v_add_f32", "v_mul_f32"),
-        pytest.param("sm_90", "--fmad=false", "fma.rn.f32", "add.rn.f32", "mul.rn.f32", marks=NVCC),
+        ("sm_90", "--fmad=false", "fma.rn.f32", "add.rn.f32", "mul.rn.f32"),
     ],
 )
-def test_changed_lines_name_lost_and_gained_instructions(tmp_path, cache, name, flag, lost, got, more):
+def test_changed_lines_name_lost_and_gained_instructions(tmp_path, cache, request, name, flag, lost, got, more):
+    if name == "sm_90":
+        request.getfixturevalue("with_nvcc")
     (tmp_path / "m.cu").write_text(SOURCE)
     sides = (Sides(), Sides.both(CompileOptions(flags=(flag,))))
     before, after = (

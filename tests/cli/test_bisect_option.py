@@ -10,7 +10,6 @@ import pytest
 
 from parity.bisect import compiler_options
 from parity.compilers.headers import available_headers
-from parity.runners import probe_runner, runner
 
 KERNELS = """\
 extern "C" __global__ void squares_f32(const float* a, const float* b, float* out, int n) {
@@ -72,9 +71,6 @@ levels_op = op("levels", None, ("i32",))
 """
 SQUARES = "mine.squares[f32](a=1~mixed@0 b=1~mixed@0)"
 ON = ("--target", "gfx1100", "--runner", "emulated")
-NVCC = pytest.mark.skipif(
-    not probe_runner(runner("ptx")).available, reason="no nvcc: pip install 'parity-harness[nvcc]'"
-)
 
 
 @pytest.fixture
@@ -170,7 +166,7 @@ def test_why_source_mistake_is_not_blamed_on_build(parity, project, only):
     assert rows(result.out)["-mwavefrontsize64"][1:4] == ["gfx1100", "FAIL", "value"]
 
 
-@NVCC
+@pytest.mark.usefixtures("with_nvcc")
 def test_why_passing_case_compares_both_sides(parity, project, only):
     """Both sides are right but round differently; the AMD side is rebuilt until its bits match the CUDA side."""
     folder = project('cuda-flags = ["--fmad=false"]')
@@ -186,7 +182,7 @@ def test_why_passing_case_compares_both_sides(parity, project, only):
 
 
 @pytest.mark.thorough
-@NVCC
+@pytest.mark.usefixtures("with_nvcc")
 def test_why_without_reference_tries_both_sides(parity, project, only):
     folder = project('cuda-flags = ["--fmad=false"]')
     case = folder / "cases" / "mine.py"
@@ -200,7 +196,7 @@ def test_why_without_reference_tries_both_sides(parity, project, only):
     assert alone.code == 3 and "the op has no reference" in alone.err
 
 
-@NVCC
+@pytest.mark.usefixtures("with_nvcc")
 def test_why_without_reference_suspects_compiler_and_not_oracle(parity, project, only):
     project()
     only("-O0")
@@ -282,7 +278,7 @@ def test_why_wrong_usage_is_explained(parity, project, arguments, said, code):
 
 
 @pytest.mark.thorough
-@NVCC
+@pytest.mark.usefixtures("with_nvcc")
 def test_why_table_has_row_per_option(parity, project):
     project()
     result = parity("explain", "--bisect", SQUARES, "--target", "gfx1100", "--runner", "emulated", "--runner", "ptx")

@@ -12,7 +12,6 @@ from dataclasses import replace
 import pytest
 
 from parity.engine.record_file import read_record
-from parity.runners import probe_runner, runner
 from parity.runners.recording_file import read_recording, write_recording
 from parity.testing.checking import ParityCheck
 from parity.testing.failure import ParityFailure
@@ -264,9 +263,7 @@ def test_parity_check_without_reference_needs_both_sides(mine):
         ParityCheck()(**{**both, "runner": "emulated"})
 
 
-@pytest.mark.skipif(
-    not probe_runner(runner("ptx")).available, reason="there is no nvcc: pip install 'parity-harness[nvcc]'"
-)
+@pytest.mark.usefixtures("with_nvcc")
 def test_run_without_reference_and_gpu_uses_emulated_cuda_oracle(mine, parity):
     """The run emulates the CUDA side by default and detects faults of the port."""
     result = parity("run", "-v", *TARGET, "--examples", "4")

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parity.runners import probe_runner, runner
-
-pytestmark = pytest.mark.skipif(
-    not probe_runner(runner("ptx")).available, reason="no nvcc: pip install 'parity-harness[nvcc]'"
-)
+pytestmark = pytest.mark.usefixtures("with_nvcc")
 
 KERNELS = """
 #include <cuda_bf16.h>

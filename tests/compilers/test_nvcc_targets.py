@@ -165,11 +165,8 @@ def test_nvcc_with_toolchain_wheels_ignores_installed_toolkit(compilers, monkeyp
 
 
 @pytest.fixture
-def compiler():
-    try:
-        return nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+def compiler(with_nvcc):
+    return with_nvcc
 
 
 def test_nvcc_build_is_cached(compiler, tmp_path):

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from parity.build.modules import build
-from parity.compilers.cuda_toolkit import nvcc
 from parity.emulator.amdgpu.classes import CLASSES
 from parity.errors import MissingTool
 from parity.footprint import sass as sass_module
@@ -59,11 +58,7 @@ def amd(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cuda(tmp_path_factory):
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+def cuda(tmp_path_factory, with_nvcc):
     return built(tmp_path_factory.mktemp("cuda"), ["sm_90"])["sm_90"]
 
 

@@ -12,9 +12,7 @@ import pytest
 from marks import thorough
 
 from parity.build.modules import build
-from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import LIMITS, TARGETS, target
-from parity.errors import MissingTool
 from parity.footprint.measure import footprints
 from parity.footprint.occupancy import occupancy, resident_waves
 from parity.runners import runner
@@ -79,14 +77,11 @@ def test_occupancy_of_unknown_target_is_none():
 
 
 @pytest.fixture(scope="module")
-def calculator(tmp_path_factory):
-    try:
-        roots = [nvcc().resolve().parents[1], Path("/usr/local/cuda")]
-    except MissingTool as error:
-        pytest.skip(str(error))
+def calculator(tmp_path_factory, with_nvcc):
+    roots = [with_nvcc.resolve().parents[1], Path("/usr/local/cuda")]
     found = [root / "include" for root in roots if (root / "include" / "cuda_occupancy.h").is_file()]
     if not found:
-        pytest.skip(f"cuda_occupancy.h is not next to {nvcc()}")
+        pytest.skip(f"cuda_occupancy.h is not next to {with_nvcc}")
     if not (compiler := shutil.which("c++")):
         pytest.skip("no host compiler c++")
     folder = tmp_path_factory.mktemp("calculator")

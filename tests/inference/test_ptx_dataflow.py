@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from parity.build.modules import build, build_suite
-from parity.compilers.cuda_toolkit import nvcc
-from parity.errors import MissingTool
 from parity.inference.ptx_dataflow import Flow, flows
 
 HEAD = "struct Both { const float* x; float* out; int n; };\n__device__ __noinline__ void put(float* p) { *p = 1; }\n"
@@ -57,12 +55,7 @@ KERNELS = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiler():
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("with_nvcc")
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,6 @@ import pytest
 from entry_table import KERNELS, entries, passed_as
 from marks import thorough
 
-from parity.compilers.cuda_toolkit import nvcc
-from parity.errors import MissingTool
-
 ENTRIES = entries()
 _ENTRY = re.compile(r"\.entry (\w+)\(([^)]*)\)")
 # .param .u64 [.ptr [.global] [.align 8]] NAME, or .param .align 2 .b8 NAME[2]
@@ -27,11 +24,8 @@ def parameters(ptx: str) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def compiler():
-    try:
-        return str(nvcc())
-    except MissingTool as error:
-        pytest.skip(str(error))
+def compiler(with_nvcc):
+    return str(with_nvcc)
 
 
 @pytest.mark.parametrize("module", [name if name == "affine" else thorough(name) for name in ENTRIES])

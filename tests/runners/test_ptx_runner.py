@@ -1,8 +1,6 @@
 """The runner ``ptx``, which executes the CUDA side of kernels on the CPU."""
 
-import shutil
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -14,8 +12,6 @@ from parity.model.launch import Buffer, Launch, Pointer
 from parity.runners import SupportsCounting, SupportsDefaultTargets, SupportsExplanation, SupportsNearest, runner
 from parity.runners import ptx as module
 
-HAS_NVCC = shutil.which("nvcc") or (find_spec("nvidia") and find_spec("nvidia.cu13"))
-
 
 @pytest.fixture(scope="module")
 def session():
@@ -23,9 +19,7 @@ def session():
 
 
 @pytest.fixture(scope="module")
-def code(suite):
-    if not HAS_NVCC:
-        pytest.skip("there is no nvcc: pip install 'parity-harness[nvcc]', or the CUDA toolkit")
+def code(suite, with_nvcc):
     (built,) = build(suite.kernels, ["affine"], ["sm_90"])
     assert built.error is None, built.error
     return built.code_object
@@ -101,9 +95,7 @@ extern "C" __global__ void sums(const float* x, float* out) {
 
 
 @pytest.mark.parametrize("missing", [None, 0, 1])
-def test_missing_warp_barrier_is_fault_with_source_line(session, tmp_path, missing):
-    if not HAS_NVCC:
-        pytest.skip("there is no nvcc")
+def test_missing_warp_barrier_is_fault_with_source_line(session, tmp_path, missing, with_nvcc):
     parts = WARP_SUM.split("__syncwarp();")
     source = "".join(part + ("__syncwarp();" if i != missing and i < 2 else "") for i, part in enumerate(parts))
     (tmp_path / "sums.cu").write_text(source)
