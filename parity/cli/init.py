@@ -32,7 +32,7 @@ from parity.inference.triton_source import triton_kernels
 from parity.model.code_object import Kernel, source_name, unqualified
 from parity.platform.files import find_below, read_text
 from parity.platform.installation import NAME, install_command, origin
-from parity.porting import find_modules, guess_instantiations, has_source, is_cuda_source
+from parity.porting import find_modules, guess_instantiations, has_source, is_cuda_source, macros_of
 from parity.suite.settings import Project, find_project, read_settings
 
 TEMPLATE = Path(__file__).parents[1] / "template"
@@ -246,7 +246,8 @@ def _write_cases(
             _warn(f"{one.module} does not contain a kernel when it is compiled here; see parity build")
             broken.append(one.module)
         if kernels and (not known or is_inferred(known)):
-            host = HostCode(texts.launches(modules[one.module]), Structures(text), chosen.captured)
+            macros = macros_of((*project.sides.cuda.flags, *(each.flag for each in one.switches)))
+            host = HostCode(texts.launches(modules[one.module], macros), Structures(text), chosen.captured)
             for op in module_skeletons(source, one.module, kernels, cuda, host, prober, known):
                 files.add(path, source, op, try_it=cuda is not None)
                 note(f"{one.module} {op.title}")

@@ -10,7 +10,7 @@ import ast
 import itertools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
@@ -29,6 +29,7 @@ _ADDED = re.compile(r"\b(\w+)\s*\+=\s*([^;]+);")
 _MACRO = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([\w\s,]*)\)[ \t]*\\?\n?[ \t]*([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE
 )
+_ASSERTED = re.compile(r"\b(?:\w*(?i:assert)\w*|\w*CHECK)\s*\(([^;{}\"]*)")
 _FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]*)\)\s*(?:const|noexcept)?\s*\{\s*return\s+([^;{}]+);\s*\}")
 _ENUM = re.compile(r"\benum\b[^{};]*\{([^{}]*)\}")
 _ENUMERATOR = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d+)\s*[,}]")
@@ -84,10 +85,14 @@ class HostTexts:
             self._named.setdefault(path.name, []).append(path)
         self._launched = {path: {*_LAUNCHED.findall(text)} for path, text in self._texts.items() if "<<<" in text}
 
-    def launches(self, path: Path) -> dict[str, tuple[HostLaunch, ...]]:
-        """Return the launches of a file's kernels, by name: in the file and its headers, or else in other files."""
-        own, more = self.whole(path), dict[str, list[HostLaunch]]()
-        found = self._launches(path)
+    def launches(self, path: Path, macros: Mapping[str, str] | None = None) -> dict[str, tuple[HostLaunch, ...]]:
+        """Return the launches of a file's kernels, by name: in the file and its headers, or else in other files.
+
+        ``macros`` are those that compiler options define.
+        """
+        defined = "".join(f"\n#define {name} {value}" for name, value in (macros or {}).items())
+        own, more = self.whole(path) + defined, dict[str, list[HostLaunch]]()
+        found = self._launches(path, defined)
         kernels = set(_KERNEL.findall(own)) - set(found)
         others = [other for other, launched in self._launched.items() if other != path and kernels & launched]
         near = {name: _nearest(path, [each for each in others if name in self._launched[each]]) for name in kernels}
@@ -207,6 +212,10 @@ class _HostDefinitions:
             if before := [value for place, value in self._values.get(match[1], []) if place < match.start()]:
                 self._values[match[1]].append((match.start(), f"({before[-1]})+({match[2]})"))
         self._fixed = {match[1] for match in (*_DEFINE.finditer(text), *enumerators)}
+        for match in _ASSERTED.finditer(text):
+            for name, value in _equations(_split(match[1])[0]):
+                if name not in self._fixed:
+                    self._values.setdefault(name, []).append((match.start(), value))
         self._functions = {
             match[1]: (tuple(part.split()[-1].lstrip("&*") for part in _split(match[2]) if part), match[3])
             for match in (*_FUNCTION.finditer(text), *_MACRO.finditer(text))
@@ -285,6 +294,15 @@ class _HostDefinitions:
         """Return the text of the nearest value of a name."""
         found = self._nearest(table, name, at)
         return found and found[2]
+
+
+def _equations(asserted: str) -> Iterator[tuple[str, str]]:
+    """Yield the names in an assertion with the products that they are equal to."""
+    for part in asserted.split("&&"):
+        sides = [side.strip() for side in part.split("==")]
+        for one, other in itertools.permutations(sides) if len(sides) == 2 else ():
+            if one.isidentifier() and "*" in other:
+                yield one, other
 
 
 def _with_sizes(text: str) -> str:

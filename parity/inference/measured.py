@@ -87,7 +87,7 @@ def has_given_block(launches: Sequence[HostLaunch]) -> bool:
 
 def _hinted(experiment: Experiment, hints: Sequence[LaunchHint], given: Mapping[str, int]) -> Iterator[LaunchConfig]:
     """Yield launches in which computed numbers, the grid, the block and shared memory are as in the host's code."""
-    sizes = _SMALL_SIZES if len(experiment.numbers) > _MANY else _SIZES
+    sizes = _SMALL_SIZES if len(experiment.numbers) >= _MANY else _SIZES
     for size, hint, known in itertools.product(sizes, hints, (given, {}) if given else ({},)):
         if not (hint.made or hint.threads or hint.shared):
             continue

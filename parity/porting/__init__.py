@@ -19,7 +19,7 @@ from parity.platform.lazy_imports import lazy_getattr
 if TYPE_CHECKING:
     from parity.porting.build_files import Switch
     from parity.porting.compat import confirmed
-    from parity.porting.conditionals import ARCH
+    from parity.porting.conditionals import ARCH, macros_of
     from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda, compile_as_cuda, compile_with_templates
     from parity.porting.errors import PortError
     from parity.porting.hints import setting_for, switches_of_kernels
@@ -48,7 +48,7 @@ __all__ = [
     "after_errors", "chosen_hipifier", "closure", "compile_as_cuda", "compile_as_hip", "compile_with_templates",
     "confirmed", "cuda_code", "descendants", "embeds_cuda", "find_modules", "find_ported", "forget_folders", "found_in",
     "guess_instantiations", "has_source", "hipifier_fingerprint", "included", "instantiations", "is_cuda_source",
-    "kernels_of", "parameters", "parse", "real_libraries", "setting_for", "source_of", "stubbed_libraries",
+    "kernels_of", "macros_of", "parameters", "parse", "real_libraries", "setting_for", "source_of", "stubbed_libraries",
     "switches_of_kernels", "with_cuda_version", "with_kernels",
 ]  # fmt: skip
 

@@ -37,6 +37,8 @@ _CMAKE_DEFINITIONS = re.compile(
 _BAZEL_DEFINES = re.compile(r"\b(?:local_)?defines\s*\+?=\s*\[([^\]]*)\]")
 _VALUE = r"(?:=\\?(?P<value>[\w.+-]*|\$[({]\w+[)}]|\{\w+\}))?"
 _END = r"""(?=["'\s,;:)\]>\\]|$)"""
+_COMPUTED = r"""(?:\{|%\w["']\s*%\s*\(?|["']\s*\+\s*(?:str\()?)(?P<variable>[A-Za-z_][\w.]*)"""
+"""Matches a value that a program computes: ``{size}``, ``%d" % size``, ``" + str(size)``."""
 _VARIABLE = re.compile(r"[${(]+(\w+)[)}]+")
 _INCLUDES = re.compile(
     r"""-I\s*["']?([^\s"',]+) | include_directories\s*\(([^()]*)\) | \binclude_dirs\s*\+?=\s*\[([^\]]*)\]""",
@@ -229,7 +231,7 @@ def _definitions(name: str, files: Iterable[tuple[Path, str]], every: str) -> di
 
 def _flags(name: str, text: str, every: str) -> Iterator[tuple[str, int]]:
     """Yield the options of a build file that define a macro, with their lines."""
-    option = re.compile(rf"(?<![\w-])-D\s?{name}{_VALUE}{_END}", re.MULTILINE)
+    option = re.compile(rf"(?<![\w-])-D\s?{name}{_VALUE}{_END}(?![\"']\s*\+)", re.MULTILINE)
     macro = re.compile(rf"(?<![\w=-]){name}{_VALUE}{_END}", re.MULTILINE)
     pair = re.compile(rf"""\(\s*["']{name}["']\s*,\s*(?:None|["']?(?P<value>[\w.+-]*)["']?)\s*\)""")
     found = [*option.finditer(text), *pair.finditer(text)]
@@ -257,11 +259,11 @@ def _resolved(value: str, text: str) -> str | None:
 
 def _guess(name: str, path: Path, text: str) -> Switch | None:
     """Return a definition with a guessed value if a program sets the macro at run time."""
-    match = re.search(rf"(?<![\w-])-D\s?{name}=\{{(\w+)\}}", text)
+    match = re.search(rf"(?<![\w-])-D\s?{name}={_COMPUTED}", text)
     if match is None:
         return None
-    line = _line(text, match.start())
-    why = f"a guess: {path.name}:{line} sets it to its {match[1]} when it runs"
+    line, variable = _line(text, match.start()), match["variable"].rpartition(".")[2]
+    why = f"a guess: {path.name}:{line} sets it to its {variable} when it runs"
     return Switch(f"-D{name}={_SIZE}", path, line, why=why)
 
 

@@ -112,12 +112,22 @@ void f(int n, int m, int k, const View& view, int* dims) {
         ("k<<<n >> 8, 256>>>(x, n)", ("n//256",), "x n"),
         ("k<<<WIDTH / 256, 256>>>(x, WIDTH, 3)", ("WIDTH//256",), ("x", "WIDTH", "")),
         ("k<<<n > 5 ? n : 5, 256>>>(x, n)", ("",), "x n"),
+        ("assert(m * TILE == k && n > 1); k<<<n * m, TILE>>>(x, n, k, m)", ("n*m",), "x n m*32 m"),
     ],
 )
 def test_host_launches_have_formulas_of_arguments(code, grid, arguments):
     (launch,) = host_launches(FORMULAS % f"{code};")["k"]
     assert launch.grid == grid
     assert launch.arguments == (tuple(arguments.split()) if isinstance(arguments, str) else arguments)
+
+
+def test_host_texts_know_macros_of_compiler_options(tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "__global__ void k(float* x, int n, int m) {}\n"
+        "void f(float* x, int n, int m) { assert(n * SIZE == m); k<<<n, dim3(SIZE)>>>(x, n, m); }\n"
+    )
+    (found,) = HostTexts(tmp_path).launches(tmp_path / "k.cu", {"SIZE": "64"})["k"]
+    assert (found.block, found.arguments) == ((64,), ("x", "n", "n*64"))
 
 
 def test_host_launches_have_formulas_of_threads_and_fixed_arguments():

@@ -24,8 +24,12 @@ def found(project, name="GPU"):
     return None
 
 
-def test_switches_of_run_time_value_is_guessed(project):
-    (project / "model.py").write_text("size = len(heads)\nload('area.cu', extra_cuda_cflags=[f'-DGPU={size} -O3'])\n")
+@pytest.mark.parametrize(
+    "flag",
+    ["f'-DGPU={size} -O3'", "f'-DGPU={self.size}'", "'-DGPU=%d' % size", "'-DGPU=' + str(size)"],
+)
+def test_switches_of_run_time_value_is_guessed(project, flag):
+    (project / "model.py").write_text(f"size = len(heads)\nload('area.cu', extra_cuda_cflags=[{flag}])\n")
     source = project / "src" / "cuda" / "area.cu"
     (switch,) = switches_of(["GPU"], source, project_of(source.parent))
     assert (switch.flag, switch.line) == ("-DGPU=64", 2)
