@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from parity.build.modules import HelpfulPort
 from parity.compare.comparison import compare
@@ -19,6 +21,10 @@ from parity.runners import OpSession, Session, SupportsExplanation
 
 _ASSEMBLY = "#ASMSTART"
 """Precedes inline assembly in a listing."""
+_EXCHANGE = re.compile(r"amd_warp_\w+\.h|cooperative_groups|\bds_(?:b?permute|swizzle)|\bv_permlane|_dpp\b")
+"""Matches shuffles, votes and other exchanges between lanes in a listing, by HIP's header or by the instruction."""
+_WIDTH = re.compile(r"\bwarpSize\b|\b__lane_id\b|(?i:wavefront_?size)")
+"""Matches code whose meaning depends on the width of a wavefront."""
 
 
 def diagnose(
@@ -96,9 +102,9 @@ def passing_wavefront_widths(
 ) -> Iterator[tuple[str, tuple[Fact, ...]]]:
     """Say where the case passes with another wavefront width, in a note, with a fact if the width is the cause.
 
-    If it passes on all targets of the same vendor with another width, the width is the cause, unless the code has
-    inline assembly, which may differ between targets. On a target of another vendor much else differs too, so the note
-    only states both widths.
+    If it passes on all targets of the same vendor with another width, the width is the cause if lanes exchange values
+    or the sources use the width, unless the code has inline assembly, which may differ between targets. On a target of
+    another vendor much else differs too, so the note only states both widths.
     """
     own = code[column].listing.partition(f"\n{kernel}:")[2].partition("\n.Lfunc_end")[0]
     widths = {each: module.kernels[kernel].wavefront for each, module in code.items() if kernel in module.kernels}
@@ -108,11 +114,26 @@ def passing_wavefront_widths(
     if other is None or not all(each is other or passes(each) for each in alike):
         return
     there, here = widths[other], widths[column]
-    if alike and _ASSEMBLY not in own:
+    if not alike or _ASSEMBLY in own:
+        yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here", ()
+    elif _EXCHANGE.search(own) or any(_uses_width(path, own) for path in code[column].sources):
         said = f"passes on {other.target}: correct only at width {there}, and here a wavefront has {here} lanes"
         yield said, (Fact.PASSES_AT_OTHER_WIDTH,)
     else:
-        yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here", ()
+        yield f"passes on {other.target}: lanes exchange nothing, so roundings may differ, or instructions", ()
+
+
+def _uses_width(path: Path, listing: str) -> bool:
+    """Return True if a file that a kernel was compiled from, other than HIP's headers, uses a wavefront's width.
+
+    The file may have changed or vanished since the build.
+    """
+    if path.name not in listing or path.name.startswith("amd_"):
+        return False
+    try:
+        return _WIDTH.search(path.read_text(encoding="utf-8", errors="replace")) is not None
+    except OSError:
+        return False
 
 
 def _blocks(op: Op, case: Case, passes: Callable[[Case], bool]) -> Iterator[str]:

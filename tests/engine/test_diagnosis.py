@@ -91,9 +91,12 @@ unset = op("unset", Expected, grid=1, block=256)
 """
 
 
-def code_of(wavefront: int, listing: str = "") -> SimpleNamespace:
+EXCHANGE = "\nk:\n\tds_bpermute_b32 v0, v1, v2\n.Lfunc_end0:"
+
+
+def code_of(wavefront: int, listing: str = EXCHANGE) -> SimpleNamespace:
     """Return the parts of a code object that the note on widths reads."""
-    return SimpleNamespace(kernels={"k": SimpleNamespace(wavefront=wavefront)}, listing=listing)
+    return SimpleNamespace(kernels={"k": SimpleNamespace(wavefront=wavefront)}, listing=listing, sources=())
 
 
 def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
@@ -130,6 +133,30 @@ def test_pass_on_one_of_two_targets_does_not_blame_width():
     for passing in (gfx1100, gfx1201):
         assert not list(passing_wavefront_widths("k", gfx90a, code, lambda other, one=passing: other is one))
     assert list(passing_wavefront_widths("k", gfx90a, code, lambda other: True))
+
+
+def test_width_is_not_blamed_without_exchange_between_lanes(tmp_path):
+    """A sum of products is contracted on one target only. Shuffles and ``warpSize`` make the width a cause."""
+    gfx90a, gfx1100 = Column("emulated", "gfx90a"), Column("emulated", "gfx1100")
+    (tmp_path / "k.cu").write_text(
+        "__global__ void plain(const float* x, float* y) { y[threadIdx.x] = x[0] * x[1] + x[2] * x[3]; }\n"
+        '#include "lanes.h"\n'
+    )
+    (tmp_path / "lanes.h").write_text(
+        "__global__ void rows(const float* x, float* y) { y[threadIdx.x / warpSize] = x[threadIdx.x]; }\n"
+        "__global__ void pairs(const int* x, int* y) { y[threadIdx.x] = __shfl_xor_sync(~0u, x[threadIdx.x], 1); }\n"
+    )
+    modules = {"k": tmp_path / "k.cu"}
+    code = {each: build(tmp_path, modules, [each.target])[0].code_object for each in (gfx90a, gfx1100)}
+    said = {
+        name: [
+            said for said, _ in passing_wavefront_widths(code[gfx90a].symbol(name), gfx90a, code, lambda other: True)
+        ]
+        for name in ("plain", "rows", "pairs")
+    }
+    assert said["plain"] == ["passes on gfx1100: lanes exchange nothing, so roundings may differ, or instructions"]
+    width = ["passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes"]
+    assert said["rows"] == said["pairs"] == width
 
 
 def test_pass_on_other_vendor_does_not_blame_width():
@@ -194,6 +221,9 @@ def test_read_of_unwritten_register_is_diagnosed(tmp_path, target):
 
 def test_inline_assembly_weakens_width_note():
     gfx1100, gfx90a = Column("emulated", "gfx1100"), Column("emulated", "gfx90a")
-    code = {each: code_of(width, "\nk:\n\t;;#ASMSTART\n") for each, width in ((gfx1100, 32), (gfx90a, 64))}
+    code = {
+        each: code_of(width, "\nk:\n\t;;#ASMSTART\n\tds_bpermute_b32 v0, v1, v2\n")
+        for each, width in ((gfx1100, 32), (gfx90a, 64))
+    }
     ((said, facts),) = passing_wavefront_widths("k", gfx1100, code, lambda other: True)
     assert not facts and said == "passes on gfx90a with 64 lanes; a wavefront has 32 here"
