@@ -91,6 +91,28 @@ def _offsets(dtype: DType, index: Array, random: Array, extent: int) -> Array:
     return (places * (extent - 1) // max(1, total)).astype(dtype.numpy)
 
 
+def _parts(index: Array, extent: int) -> Array:
+    """Return where parts of ``extent - 1`` entries begin, and the end of the last part. No part is empty if possible.
+
+    All tensors with the same number of elements have the same parts.
+    """
+    count, bound = len(index), extent - 1
+    random = mix(np.arange(count, dtype=np.uint64) ^ np.uint64((count << 32) + bound))
+    places = np.concatenate((np.zeros(1, np.int64), np.cumsum(field(random, 0, 12).astype(np.int64) ** 2)))
+    spread = places * max(0, bound - count) // max(1, int(places[-1]))
+    return np.minimum(spread + np.arange(count + 1), bound)
+
+
+def _starts(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Where parts begin, ascending from 0. Each start is below ``extent - 1``."""
+    return np.minimum(_parts(index, extent)[:-1], max(0, extent - 2)).astype(dtype.numpy)
+
+
+def _lengths(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """The lengths of the parts that ``starts`` begins: together ``extent - 1``, and at least 1 if possible."""
+    return np.diff(_parts(index, extent)).astype(dtype.numpy)
+
+
 INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
     "ramp": _ramp,
     "consecutive": _consecutive,
@@ -99,4 +121,6 @@ INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
     "sentinel": _sentinel,
     "permutation": _permutation,
     "offsets": _offsets,
+    "starts": _starts,
+    "lengths": _lengths,
 }

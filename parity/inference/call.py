@@ -36,6 +36,8 @@ _AROUND = ("points", "near", "small", "bits")
 """Data streams for integers that a kernel compares with constants."""
 _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
     "offsets": ("offsets",),
+    "starts": ("starts",),
+    "lengths": ("lengths",),
     "size": ("index", "repeat"),
     "mask": ("-1..2",),
     "order": ("permutation",),
@@ -240,7 +242,9 @@ def _conditions(facts: _Facts) -> tuple[tuple[str, ...], dict[str, Literal]]:
     # Empty tensors are excluded: what is not written then is not an output.
     where = (*spec.where, *(f"{each} > 0" for each in spec.indices.values() if not each.isdecimal()))
     where += tuple(
-        f"{each.bound} > 0" for each in spec.roles.values() if each.use == "offsets" and not each.bound.isdecimal()
+        f"{each.bound} > 0"
+        for each in spec.roles.values()
+        if each.use in ("offsets", "starts") and not each.bound.isdecimal()
     )
     for name in sorted(spec.distinct):
         count, most = spec.shapes[name].replace(" ", "*"), spec.indices[name]

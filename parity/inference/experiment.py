@@ -83,6 +83,11 @@ class Experiment:
         return [each.name for each in self.pointers if not each.dtype.is_float]
 
     @property
+    def offsets(self) -> frozenset[str]:
+        """The names of integer tensors of which two neighbors bound a range."""
+        return frozenset(each.name for each in self.pointers if each.key in self.flow.offsets)
+
+    @property
     def used(self) -> frozenset[str]:
         """The names of tensors that the PTX accesses."""
         return frozenset(each.name for each in self.pointers if each.key in self.flow.uses)
@@ -124,8 +129,16 @@ class Experiment:
     def observe(
         self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: InputFill | None = None
     ) -> Observation | None:
-        """Return the accesses of a launch under these assumptions, or None if it faults."""
-        return self.launches.observe(self._config(numbers, grid, block, shared, fill or InputFill()))
+        """Return the accesses of a launch under these assumptions, or None if it faults.
+
+        A kernel that does not load the starts of empty parts has as many starts as lengths.
+        """
+        run = self.launches.observe(self._config(numbers, grid, block, shared, fill or InputFill()))
+        parts = [name for name, role in (self.roles or {}).items() if role.use in ("starts", "lengths")]
+        if run is None or not parts:
+            return run
+        most = max(run[name].end for name in parts)
+        return {**run, **{name: replace(run[name], end=most) for name in parts}}
 
     def has_race(self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: InputFill) -> bool:
         """Return True if threads of a launch write different values to one place in global memory."""

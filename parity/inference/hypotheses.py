@@ -39,7 +39,9 @@ def with_roles(experiment: Experiment, block: Triple) -> Experiment:
     def reach(roles: Mapping[str, IndexRole], numbers: Sequence[str]) -> dict[str, int]:
         return replace(experiment, roles=roles, numbers=tuple(numbers)).observe_ends(block, shared)
 
-    roles, numbers = find_roles(experiment.integer_tensors, experiment.used, experiment.numbers, reach)
+    roles, numbers = find_roles(
+        experiment.integer_tensors, experiment.used, experiment.numbers, reach, experiment.offsets
+    )
     return replace(experiment, roles=roles, numbers=tuple(numbers))
 
 

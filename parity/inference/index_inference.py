@@ -61,7 +61,11 @@ def with_indices(experiment: Experiment, spec: InferredSpec, condition: Conditio
         if more is None:
             return None
         found = more
-    whole = spec.whole if all(role.use in ("offsets", "order") for role in roles.values()) else frozenset[str]()
+    whole = (
+        spec.whole
+        if all(role.use in ("offsets", "starts", "lengths", "order") for role in roles.values())
+        else frozenset[str]()
+    )
     found = replace(found, roles=roles, whole=whole)
     known = {*replace(found, where=()).names, *(each.name for each in experiment.args if each.is_whole)}
     if any(role.bound and role.bound not in known for role in roles.values()):

@@ -1,4 +1,4 @@
-"""Finds integer tensors whose elements are bounds: sizes in memory, row offsets of sparse matrices, masks, orders."""
+"""Finds integer tensors whose elements are bounds: sizes, row offsets, starts and lengths, masks, orders."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 
 from parity.inference.spec import IndexRole
+from parity.triton_kernels.names import BOUNDS, LENGTHS
 
 _MOST_ROLES = 4
 """Such tensors of a kernel at most."""
@@ -21,7 +22,7 @@ Reach = Callable[[Mapping[str, IndexRole], Sequence[str]], Mapping[str, int]]
 
 
 def find_roles(
-    integers: Sequence[str], used: Set[str], numbers: Sequence[str], reach: Reach
+    integers: Sequence[str], used: Set[str], numbers: Sequence[str], reach: Reach, offsets: Collection[str] = ()
 ) -> tuple[dict[str, IndexRole], list[str]]:
     """Return the roles that make a kernel reach more elements, and the names of its numbers including their bounds.
 
@@ -32,18 +33,23 @@ def find_roles(
         used: The tensors that the kernel may access.
         numbers: The kernel's numbers.
         reach: Launches the kernel.
+        offsets: Integer tensors of which two neighbors bound a range.
     """
     found, names = dict[str, IndexRole](), [*numbers]
     reached = reach(found, names) if integers else {}
     single = {name for name in integers if reached.get(name, 0) == 1}
     while len(found) < _MOST_ROLES:
-        for name, role in _likely([name for name in integers if name not in found], single, names):
+        several = [name for name in integers if name not in found and name not in single]
+        for roles in (*_stated(several, offsets, names), *_likely(several, single - found.keys(), names)):
+            is_stated, uses = roles in [*_stated(several, offsets, names)], {role.use for role in roles.values()}
             # All tensors hold 1 at times. A size has to reach more than that.
-            if role.use != "size" and used <= {name for name, end in reached.items() if end}:
+            if not is_stated and uses != {"size"} and used <= {name for name, end in reached.items() if end}:
                 continue
-            tried = {**found, name: role}, list(dict.fromkeys((*names, *filter(None, [role.bound]))))
+            tried = found | roles, list(dict.fromkeys((*names, *(each.bound for each in roles.values() if each.bound))))
             more = reach(*tried)
-            if role.use == "size":
+            if is_stated:
+                is_better = more != reached and all(more[other] for other, end in reached.items() if end)
+            elif uses == {"size"}:
                 is_better = any(more[other] > end + 1 for other, end in reached.items())
             else:
                 is_better = any(more[other] and not end for other, end in reached.items())
@@ -55,17 +61,30 @@ def find_roles(
     return found, names
 
 
+def _stated(
+    several: Sequence[str], offsets: Collection[str], numbers: Sequence[str]
+) -> Iterator[Mapping[str, IndexRole]]:
+    """Yield roles that the kernel's code or the names of tensors state."""
+    entries = _entries(numbers)
+    yield from ({name: IndexRole("offsets", entries)} for name in several if name in offsets)
+    starts, lengths = ([name for name in several if each.fullmatch(name)] for each in (BOUNDS, LENGTHS))
+    for start, length in itertools.product(starts, lengths):
+        if start != length:
+            yield {start: IndexRole("starts", entries), length: IndexRole("lengths", entries)}
+
+
 def _likely(
-    integers: Sequence[str], single: Collection[str], numbers: Sequence[str]
-) -> Iterator[tuple[str, IndexRole]]:
+    several: Sequence[str], single: Collection[str], numbers: Sequence[str]
+) -> Iterator[Mapping[str, IndexRole]]:
     """Yield possible roles of tensors, the most likely first. ``single`` tensors have one element."""
-    for name in filter(single.__contains__, integers):
-        yield name, IndexRole("size", f"{name}_most")
-    several = [name for name in integers if name not in single]
-    entries = next(filter(_ENTRY_COUNT.fullmatch, numbers), _ENTRIES)
-    for name in several:
-        yield name, IndexRole("offsets", entries)
-    for name in several:
-        yield name, IndexRole("order")
-    for name, number in itertools.product(integers, ("", *numbers)):
-        yield name, IndexRole("mask", number)
+    ordered = sorted(single)
+    yield from ({name: IndexRole("size", f"{name}_most")} for name in ordered)
+    yield from ({name: IndexRole("offsets", _entries(numbers))} for name in several)
+    yield from ({name: IndexRole("order")} for name in several)
+    for name, number in itertools.product((*several, *ordered), ("", *numbers)):
+        yield {name: IndexRole("mask", number)}
+
+
+def _entries(numbers: Sequence[str]) -> str:
+    """Return the number of entries of a sparse matrix among a kernel's numbers, or the name of an additional number."""
+    return next(filter(_ENTRY_COUNT.fullmatch, numbers), _ENTRIES)

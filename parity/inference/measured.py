@@ -117,7 +117,7 @@ def _with_roles(experiment: Experiment, config: LaunchConfig) -> Experiment:
         runs = [tried.observe(known, grid, block, shared, fill) or {} for fill in experiment.probing_fills]
         return {each.name: max((run[each.name].end for run in runs if run), default=0) for each in experiment.pointers}
 
-    roles, _ = find_roles(experiment.integer_tensors, experiment.used, experiment.numbers, reach)
+    roles, _ = find_roles(experiment.integer_tensors, experiment.used, experiment.numbers, reach, experiment.offsets)
     return replace(experiment, roles=roles)
 
 

@@ -9,11 +9,12 @@ that is passed to a function, or stored, escapes.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import struct
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Literal
@@ -121,6 +122,7 @@ class Flow:
         reals: Constants that the kernel compares floating-point values with.
         wholes: Integers that the kernel compares elements behind a pointer with, by pointer: both sides of the limit.
         divisors: Pointers to integers that the kernel divides by without a comparison with 0 or 1.
+        offsets: Pointers to integers of which two neighbors bound a range, as in the row starts of a sparse matrix.
         private: True if threads have private arrays.
         random: True if the kernel draws numbers with cuRAND.
         variables: The ``__device__`` variables that the kernel uses.
@@ -144,6 +146,7 @@ class Flow:
     reals: tuple[float, ...] = ()
     wholes: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
     divisors: frozenset[Key] = frozenset()
+    offsets: frozenset[Key] = frozenset()
     private: bool = False
     random: bool = False
     variables: tuple[str, ...] = ()
@@ -192,6 +195,7 @@ class _DataFlow:
         self._stepped: list[tuple[str, str]] = []
         self._pointers: set[str] = set()
         self._compared: list[tuple[str, str]] = []
+        self._differences: list[tuple[str, str]] = []
         self._accesses: list[tuple[_Access, str, str, int]] = []
         self._closures: dict[tuple[int, str], frozenset[str]] = {}
         self._stored: set[str] = set()
@@ -276,6 +280,7 @@ class _DataFlow:
                 for key in self._elements_of(register, known)
                 if {0, 1}.isdisjoint(wholes.get(key, ()))
             ),
+            offsets=frozenset(self._offsets(known)),
             indirect=any(
                 what != "ld" and not keys and self._slice(at) & self._fetched for what, _, at, _, keys in accesses
             ),
@@ -295,6 +300,27 @@ class _DataFlow:
                 for key in self._elements_of(register, known):
                     found[key] = tuple(dict.fromkeys((*found.get(key, ()), *values)))
         return found
+
+    def _offsets(self, known: set[Key]) -> Iterator[Key]:
+        """Yield pointers to integers of which a kernel compares or subtracts two neighbors, or counts between them."""
+        loads = dict[str, dict[int, tuple[str, int]]]()
+        for kind, target, address in self._loads:
+            if (match := _BASED.search(address)) and kind[1:] in ("32", "64") and kind[0] != "f":
+                place = int(match["byte"] or 0)
+                loads.setdefault(match["base"], {})[place] = target, int(kind[1:]) // 8
+        for base, several in loads.items():
+            (at, (first, size)), *more = sorted(several.items())
+            if len(more) == 1 and more[0][0] == at + size and self._bound_range(first, more[0][1][0]):
+                yield from self._pointed(base, known)
+
+    def _bound_range(self, first: str, last: str) -> bool:
+        """Return True if two registers meet in a comparison or a difference, or one limits what begins at the other."""
+        return any(
+            one in self._closure(a, self._same) and other in self._closure(b, self._made)
+            for pair in (*self._compared, *self._differences)
+            for a, b in itertools.permutations(pair)
+            for one, other in itertools.permutations((first, last))
+        )
 
     def _elements_of(self, register: str, known: set[Key]) -> set[Key]:
         """Return the pointers to the element that a register holds."""
@@ -399,6 +425,8 @@ class _DataFlow:
                 factors = [source for operand in operands[1:3] for source in _REGISTER.findall(operand)]
                 if len(factors) == 1:  # scaled by a size; two registers are a row and its length
                     self._scaled.setdefault(register, set()).update(factors)
+            if name == "sub":
+                self._differences.append((operands[1], operands[2]))
             if name == "add":
                 self._stepped += [(register, source) for source in sources]
             if name in _SHIFTS and len(sources) == 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePath
@@ -191,7 +191,9 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         return Skeleton("", one.text, omitted=_without_output(one.flow))
     kinds = argument_kinds(alike, written)
     probed = _probe(one, kinds, single=attempt.single)
-    spec = _scaled(probed, attempt) if isinstance(probed, InferredSpec) else None
+    # Positions in order lead the further the more there are of them.
+    fixed = {name for name in _positions(kinds) if name not in written} if attempt.apart else set[str]()
+    spec = _scaled(probed, attempt, fixed) if isinstance(probed, InferredSpec) else None
     tables, unknown = constant_tables(one)
     counts = [name for name, each in tables.items() if not NUMBERS[each.dtype].is_float]
     if isinstance(probed, str) and not probed.startswith((RACES, ALWAYS_FAULTS)):
@@ -249,24 +251,29 @@ def _again(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt
     return None
 
 
-def _scaled(spec: InferredSpec, attempt: _Attempt) -> InferredSpec:
-    """Return a specification with larger tensors, which a launch does not write completely. Bounds remain."""
+def _scaled(spec: InferredSpec, attempt: _Attempt, fixed: Collection[str]) -> InferredSpec:
+    """Return a specification with larger tensors, which a launch does not write completely.
+
+    Bounds and ``fixed`` tensors remain.
+    """
     if not attempt.scale:
         return replace(spec, calm=attempt.calm)
     most = min(max(map(int, spec.shapes.values())) * attempt.scale, _MOST_ELEMENTS)
-    shapes = {name: dims if name in spec.roles else str(max(int(dims), most)) for name, dims in spec.shapes.items()}
+    kept = {*spec.roles, *fixed}
+    shapes = {name: dims if name in kept else str(max(int(dims), most)) for name, dims in spec.shapes.items()}
     return replace(spec, shapes=shapes, whole=frozenset(), calm=attempt.calm)
 
 
 def _with_distinct(spec: InferredSpec, tensors: Tensors) -> InferredSpec:
     """Return a specification whose integer inputs, or else updated integers, hold all positions in order."""
-
-    def positions(kinds: Mapping[str, str]) -> list[str]:
-        dtypes = {name: NUMBERS.get(kind) for name, kind in kinds.items()}
-        return [name for name, of in dtypes.items() if of and not of.is_float and of.itemsize >= _POSITION]
-
-    found = positions(tensors.inputs) or positions(tensors.updates)
+    found = _positions(tensors.inputs) or _positions(tensors.updates)
     return replace(spec, roles={**dict.fromkeys(found, IndexRole("ascending")), **spec.roles})
+
+
+def _positions(kinds: Mapping[str, str]) -> list[str]:
+    """Return the names of integers that are large enough for positions."""
+    dtypes = {name: NUMBERS.get(kind) for name, kind in kinds.items()}
+    return [name for name, of in dtypes.items() if of and not of.is_float and of.itemsize >= _POSITION]
 
 
 def _rejected(name: str, keywords: Sequence[Keyword]) -> str:

@@ -57,18 +57,20 @@ class KernelArgument:
 class IndexRole:
     """The role of an integer tensor whose elements are bounds.
 
-    ``offsets``: where the rows of a sparse matrix with ``bound`` entries begin. ``size``: a size in memory, at most
+    ``offsets``: where the rows of a sparse matrix with ``bound`` entries begin. ``starts`` and ``lengths``: where the
+    parts of ``bound`` entries begin, and their numbers of entries. ``size``: a size in memory, at most
     ``bound``. ``mask``: elements that a kernel compares with the number ``bound``, or with -1 without one. ``order``:
     a permutation of all positions. ``ascending``: all positions in order.
     """
 
-    use: Literal["offsets", "size", "mask", "order", "ascending"]
+    use: Literal["offsets", "starts", "lengths", "size", "mask", "order", "ascending"]
     bound: str = ""
 
     def content(self, count: int, bound: int) -> np.ndarray[Any, Any]:
         """Return ``count`` elements that lead a kernel to everything up to ``bound``."""
-        if self.use == "offsets":
-            return np.minimum(np.arange(count) * -(-bound // 2), bound)
+        if self.use in ("offsets", "starts", "lengths"):
+            ends = np.minimum(np.arange(count + 1) * -(-bound // 2), bound)
+            return np.diff(ends) if self.use == "lengths" else np.minimum(ends[:-1], bound - (self.use == "starts"))
         return np.arange(count) if self.use == "order" else np.full(count, bound if self.bound else -1)
 
 

@@ -154,6 +154,13 @@ def test_init_infers_shapes_and_grids_and_lists_incomplete_ops(parity, tmp_path,
 
 TOLD_BY_DATA = """
 #include "graph.h"
+__global__ void pieces(const int* starts, const int* lengths, const float* x, float* y, int n, int c) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n * c) return;
+    float sum = 0;
+    for (int k = 0; k < lengths[i / c]; k++) sum += x[(starts[i / c] + k) * c + i % c];
+    y[i] = sum;
+}
 __global__ void spmv(Csr m, const float* x, float* y) {
     int r = blockIdx.x * blockDim.x + threadIdx.x;
     if (r >= m.n) return;
@@ -216,6 +223,11 @@ struct Csr { int n, nnz; int *row_ptr, *cols; real* values; };
 struct Motion { real rate; int steps; real scale[2]; float4 to; };
 """
 BY_DATA = {
+    "pieces": (
+        'shapes="starts: n; lengths: n; x: c nnz; y: n c"',
+        'indices={"starts": "nnz+1", "lengths": "nnz+1"}',
+        'data={"starts": ("starts",), "lengths": ("lengths",)}',
+    ),
     "spmv": (
         'structs={"m": "n nnz:i32 row_ptr cols values"}',
         'shapes="row_ptr: n+1; cols: nnz; values: nnz; x: cols_range; y: n"',

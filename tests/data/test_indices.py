@@ -8,6 +8,8 @@ import pytest
 from parity.data.indices import INDEX_STREAMS, ids, is_sentinel
 from parity.model.dtypes import DTYPES
 
+WHOLE = ("offsets", "starts", "lengths", "consecutive")
+"""Streams whose elements depend on the number of elements, or on the start of the tensor."""
 KINDS = [DTYPES[name] for name in ("u8", "u32", "i16", "i32", "i64")]
 
 
@@ -22,7 +24,7 @@ def test_ids_are_in_range_or_sentinel(stream, kind, bound):
     assert (400 < none.sum() < 600) if stream == "sentinel" else not none.any()
 
 
-@pytest.mark.parametrize("stream", [each for each in INDEX_STREAMS if each not in ("offsets", "consecutive")])
+@pytest.mark.parametrize("stream", [each for each in INDEX_STREAMS if each not in WHOLE])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_ids_window_matches_whole_stream(stream, kind):
     whole = ids(stream, kind, 100, 300, "ids", 11)
@@ -44,3 +46,14 @@ def test_offsets_ascend_from_zero_to_bound(rows, bound):
     lengths = np.diff(values)
     assert values[0] == 0 and values[-1] in (bound - 1, 0) and (lengths >= 0).all()
     assert rows < 300 or (values[-1] == bound - 1 and (lengths == 0).any() and lengths.max() > lengths.mean())
+
+
+@pytest.mark.parametrize(("parts", "entries"), [(1, 0), (1, 1), (1, 9), (7, 9), (7, 3), (300, 2000), (2000, 301)])
+def test_starts_and_lengths_divide_all_entries(parts, entries):
+    starts = ids("starts", DTYPES["i32"], 5, parts, "begin", entries + 1)
+    lengths = ids("lengths", DTYPES["i32"], 88, parts, "count", entries + 1)
+    filled = lengths > 0
+    assert starts[0] == 0 and lengths.sum() == entries and (filled.all() or parts > entries)
+    assert np.array_equal((starts + lengths)[filled], np.cumsum(lengths)[filled]) and starts.max() <= max(
+        0, entries - 1
+    )

@@ -51,6 +51,16 @@ KERNELS = {
         "nvcuda::wmma::load_matrix_sync(a, x + i, n); nvcuda::wmma::fill_fragment(sum, a.x[0]);"
         "nvcuda::wmma::store_matrix_sync(out + i, sum, n, nvcuda::wmma::mem_row_major);",
     ),
+    "segments": (
+        "const int* begin, const long long* ends, const int* near, const float* x, float* out, int n",
+        "if (i >= n) return; float sum = near[i] * near[i + 1];"
+        "for (int j = begin[i]; j < begin[i + 1]; j++) sum += x[j];"
+        "const long long rows = ends[i] - (i ? ends[i - 1] : 0); out[i] = sum / rows;",
+    ),
+    "padded": (
+        "const int* bins, float* out, int n",
+        "const int length = bins[i + 1] - bins[i]; if (n < length) out[i] = n;",
+    ),
     "halves": ("const __half* x, __half* out, int n", "if (i < n) out[i] = __hmul(x[i], x[i]);"),
 }
 
@@ -131,6 +141,11 @@ def test_flows_elements_are_compared_with_integers(found):
 def test_flows_divisors_are_elements_without_a_check_for_zero(found):
     assert found["strided"].divisors == {(1, 0)}
     assert found["dims"].divisors == {(0, 0)} and not found["letters"].divisors
+
+
+def test_flows_offsets_are_neighbors_that_bound_a_range(found):
+    assert found["segments"].offsets == {(0, 0), (1, 0)}
+    assert found["padded"].offsets == {(0, 0)} and not found["rows"].offsets
 
 
 def test_flows_passed_pointer_escapes(found):
