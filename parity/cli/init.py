@@ -235,6 +235,9 @@ def _write_cases(
         # A kernel of a source that this one includes is declared there.
         others = texts.included_sources(modules[one.module])
         elsewhere = {name for each in built if modules[each.module] in others for name in _kernels(each)}
+        if one.part_of:
+            parts = texts.kernels_of_other_parts(modules[one.module], one.part_of)
+            elsewhere |= {name for name in _kernels(one) if unqualified(source_name(name)) in parts}
         kernels = [
             each
             for name, each in one.code_object.kernels.items()

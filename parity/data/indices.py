@@ -100,7 +100,7 @@ def _parts(index: Array, extent: int) -> Array:
     random = mix(np.arange(count, dtype=np.uint64) ^ np.uint64((count << 32) + bound))
     places = np.concatenate((np.zeros(1, np.int64), np.cumsum(field(random, 0, 12).astype(np.int64) ** 2)))
     spread = places * max(0, bound - count) // max(1, int(places[-1]))
-    return np.minimum(spread + np.arange(count + 1), bound)
+    return np.asarray(np.minimum(spread + np.arange(count + 1), bound))
 
 
 def _starts(dtype: DType, index: Array, random: Array, extent: int) -> Array:

@@ -120,6 +120,12 @@ class HostTexts:
         """Return the sources with kernels that a file includes, directly or through headers."""
         return frozenset(each for each in self._files(path)[1:] if each.suffix == ".cu")
 
+    def kernels_of_other_parts(self, path: Path, whole: Path) -> frozenset[str]:
+        """Return the names of kernels in the sources that ``whole`` includes, unless the file ``path`` has them too."""
+        known = next((each for each in self._texts if each.resolve() == whole.resolve()), whole)
+        names = {name for each in self.included_sources(known) for name in _KERNEL.findall(self.own(each))}
+        return frozenset(names - {*_KERNEL.findall(self.whole(path))})
+
     def own(self, path: Path) -> str:
         """Return the text of a file."""
         return self._texts.get(path, "")

@@ -45,7 +45,10 @@ def find_roles(
             # All tensors hold 1 at times. A size has to reach more than that.
             if not is_stated and uses != {"size"} and used <= {name for name, end in reached.items() if end}:
                 continue
-            tried = found | roles, list(dict.fromkeys((*names, *(each.bound for each in roles.values() if each.bound))))
+            tried = (
+                {**found, **roles},
+                list(dict.fromkeys((*names, *(each.bound for each in roles.values() if each.bound)))),
+            )
             more = reach(*tried)
             if is_stated:
                 is_better = more != reached and all(more[other] for other, end in reached.items() if end)

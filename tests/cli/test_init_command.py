@@ -364,6 +364,14 @@ def test_init_declares_included_kernel_once(parity, tmp_path, sources, with_nvcc
     assert "b.more" in (text := (tmp_path / "cases" / "b.py").read_text()) and "b.adds" not in text, text
 
 
+def test_init_declares_kernels_of_another_part_once(parity, tmp_path, sources, with_nvcc):
+    """The second file compiles only as a part of the whole, which is not a module that is declared."""
+    real = ADD.format("more").replace("float", "REAL")
+    sources(a=ADD.format("adds"), b=real, whole='#define REAL float\n#include "a.cu"\n#include "b.cu"\n')
+    assert parity("init", "--kernels", "src", "--only", "a,b").code == 0
+    assert "b.more" in (text := (tmp_path / "cases" / "b.py").read_text()) and "b.adds" not in text, text
+
+
 def test_init_without_declared_kernel_exits_with_3_and_names_kernel_that_always_faults(parity, sources, with_nvcc):
     sources(
         srad="__global__ void srad(const float* J, float* c, int cols) {\n"
