@@ -13,7 +13,6 @@ import numpy as np
 from parity.compilers.targets import Target, target
 from parity.emulator import mailbox
 from parity.emulator.approximate import Drawing
-from parity.emulator.cores import LDS, SCRATCH, STACKS, execute
 from parity.emulator.fault_report import FaultSite, fault_error
 from parity.emulator.instruction import Instruction
 from parity.emulator.jit import COUNTERS
@@ -27,6 +26,7 @@ from parity.emulator.runtime_headers import constants, structure
 from parity.emulator.stats import LaunchStats
 from parity.emulator.trace import TRACED, Trace
 from parity.emulator.variables import VARIABLES_BYTES, VariableMemory
+from parity.emulator.workgroups import LDS, Workgroups
 from parity.errors import UsageError, nearest
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.coverage import Point, Reached
@@ -42,7 +42,7 @@ _ORDINALS = 1 << 31
 """After this many wavefronts, the trace numbers them from the beginning again."""
 _NO_REGISTER = 0xFFFFFFFF
 
-_WAVEFRONTS, _THREADED = constants("wavefronts.h"), constants("threaded.h")
+_SLICE: int = constants("threaded.h")["SLICE"]
 _PAGES: int = constants("memory.h")["PAGES"]
 _WRITABLE: int = constants("memory.h")["WRITABLE"]
 _READABLE: int = constants("memory.h")["READABLE"]
@@ -114,22 +114,17 @@ class Device:
         self._loaded: dict[tuple[str, int, str], _Loaded] = {}
         self._logged = 0  # records before the last launch
         self._earlier = 0  # the ordinal of the last wavefront before the last launch
-        self._resident = zeroed_pages(1)  # the workgroups of a cooperative launch
-        self._cores = 1 if checked or traced or counted or shadow else cores
-        self._stacks = zeroed_pages(self._cores * STACKS)
+        self._workgroups = Workgroups(memory, 1 if checked or traced or counted or shadow else cores)
         self._log = zeroed_pages(_LOGGED * RECORD * 8).view(np.uint64).reshape(-1, RECORD)
         self._registers = zeroed_pages(_REGISTER_BYTES)
         self._opened = zeroed_pages(4 * _PAGES).view(np.uint32)
         self._tiles: list[Bytes] = []  # the contents of sparse allocations
-        self._scratch, self._scratch_bytes = 0, 0
-        # The memory of a thread ends with its LDS, so an offset beyond the end of LDS is outside of memory.
-        variables = memory.reserve(VARIABLES_BYTES + self._cores * LDS, red_zone=0)
+        variables = memory.reserve(VARIABLES_BYTES + self._workgroups.lds_bytes, red_zone=0)
         lds = variables + VARIABLES_BYTES
         self._variables = VariableMemory(memory, self._language, variables, lds)
         self._context = _Context(
             data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=memory.base,
-            size=lds + LDS - memory.base,
-            checked=checked or traced, lds=lds, variables=variables, stacks=self._stacks.ctypes.data,
+            size=lds + LDS - memory.base, checked=checked or traced, lds=lds, variables=variables,
             mailbox=memory.reserve(mailbox.SIZE), log=self._log.ctypes.data, log_size=_LOGGED,
             snapshot=self._registers.ctypes.data, trace_bytes=memory.slots * TRACED if traced else 0,
             trace_before=memory.before, opened=self._opened.ctypes.data,
@@ -356,11 +351,14 @@ class Device:
                 f"kernel {kernel!r} takes {size} bytes of arguments, not {len(args)}; build them with pack()"
             )
         self._place_launch(loaded, shape, args, whole=whole)
-        cores = self._place_workgroups(loaded, shape, options.cooperative)
+        self._workgroups.place(
+            self._context, loaded.kernel, shape, loaded.target.wavefront,
+            independent=loaded.executable.traits.independent and not loaded.prints, cooperative=options.cooperative,
+        )  # fmt: skip
         self._set_options(loaded, options)
         if self._counted:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
-        context = self._run(loaded, shape, cores)
+        context = self._run(loaded, shape)
         if context.fault:
             site = FaultSite(
                 context, code, kernel, loaded.target, shape.block_at(context.group), context.whole,
@@ -388,38 +386,6 @@ class Device:
         if self._trace:
             self._trace.compare_threads(not kernel.converged)
 
-    def _place_workgroups(self, loaded: _Loaded, shape: LaunchShape, cooperative: bool) -> int:
-        """Prepare scratch memory, stacks and LDS of the workgroups that are executed at the same time.
-
-        These are all workgroups of a cooperative launch, or one for each core. Returns the number of cores.
-        """
-        context = self._context
-        groups = shape.groups if cooperative else 1
-        wavefronts = groups * -(-shape.threads // loaded.target.wavefront)
-        lanes, cores = wavefronts * loaded.target.wavefront, 1
-        if loaded.executable.traits.independent and not (cooperative or loaded.prints):
-            cores = min(self._cores, shape.groups, max(1, SCRATCH // (lanes * loaded.kernel.scratch_bytes or 1)))
-        self._place_scratch(loaded.kernel.scratch_bytes, lanes, cores)
-        if wavefronts * _WAVEFRONTS["STACK"] > self._stacks.size:
-            self._stacks = zeroed_pages(wavefronts * _WAVEFRONTS["STACK"])
-            context.stacks = self._stacks.ctypes.data
-        context.resident = 0
-        if cooperative:
-            self._resident = zeroed_pages(groups * (_WAVEFRONTS["RESIDENT"] + 2 * context.lds_bytes))
-            context.resident = self._resident.ctypes.data
-        return cores
-
-    def _place_scratch(self, size: int, lanes: int, cores: int) -> None:
-        """Reserve scratch memory for the lanes, with a gap after each."""
-        context = self._context
-        context.scratch_bytes, context.scratch_stride = size, size + 64 if size else 0
-        needed = context.scratch_stride * lanes * cores
-        if needed > self._scratch_bytes:
-            self._scratch, self._scratch_bytes = self._memory.reserve(needed), needed
-        elif size and context.checked:
-            self._memory.clear(self._scratch, self._scratch_bytes)
-        context.scratch = self._scratch or context.variables
-
     def _set_options(self, loaded: _Loaded, options: LaunchOptions) -> None:
         context, inverted = self._context, options.inverted_register
         context.seed, context.register_fill = options.seed, options.register_fill
@@ -430,18 +396,18 @@ class Device:
         for drawing in loaded.drawings:
             drawing[0] = Drawing(options.results, options.draw, errors)
         context.whole, context.undefined = options.instructions or self.instruction_budget, 0
-        context.budget = min(_THREADED["SLICE"], context.whole)
+        context.budget = min(_SLICE, context.whole)
         context.reserve = context.whole - context.budget
         context.compares, context.ticks = loaded.executable.traits.compares, 0
         context.clock_rate = options.clock_rate
         context.fresh = self._fresh if options.memory_fill is None else _WRITABLE | _READABLE
         if (fill := options.memory_fill) is not None:
             self._memory.fill(context.lds, context.lds_bytes, fill)
-            self._memory.fill(context.scratch, self._scratch_bytes, fill)
+            self._memory.fill(context.scratch, self._workgroups.scratch_bytes, fill)
             context.lds_zeros = context.lds_zeros if fill else context.lds_bytes
 
-    def _run(self, loaded: _Loaded, shape: LaunchShape, cores: int) -> Any:
-        """Execute the workgroups on up to ``cores`` threads; returns the context with the result."""
+    def _run(self, loaded: _Loaded, shape: LaunchShape) -> Any:
+        """Execute the workgroups; returns the context with the result."""
         context = self._context
         if self._trace and context.ordinal > _ORDINALS:
             self._trace.reset()
@@ -457,8 +423,7 @@ class Device:
             loaded.launch(ctypes.byref(context), loaded.executable.address, grid, block, switching)
 
         try:
-            scratch = context.scratch_stride * -(-shape.threads // loaded.target.wavefront) * loaded.target.wavefront
-            return execute(launch, context, shape, cores, scratch)
+            return self._workgroups.execute(launch, context, shape)
         finally:
             if self._shadow:
                 _round_to_nearest()

@@ -9,9 +9,9 @@ from execution import program
 from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.amdgpu.language import Amdgpu
-from parity.emulator.cores import _TRIAL
 from parity.emulator.faults import InstructionBudgetExceeded, MemoryFault
 from parity.emulator.launch_options import LaunchOptions
+from parity.emulator.workgroups import TRIAL
 
 BLOCKS, THREADS, BUDGET = 300, 128, 1 << 25
 SOURCE = """
@@ -94,7 +94,7 @@ def test_kernels_whose_blocks_depend_on_each_other_are_known(target, tmp_path, c
 
 def test_independent_blocks_give_the_same_bits(built):
     one, several = (run(built, "mixed", cores=cores) for cores in (1, 4))
-    assert one[1] == several[1] > 2 * _TRIAL
+    assert one[1] == several[1] > 2 * TRIAL
     assert np.array_equal(one[0].view(np.uint32), several[0].view(np.uint32))
 
 
