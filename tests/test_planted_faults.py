@@ -167,6 +167,12 @@ def worker_for(
     return Worker(Plan.of(suite, tasks, code, examples=examples), suite, sessions=sessions)
 
 
+def test_every_fault_can_be_planted():
+    """Default runs plant few faults, but the text that each replaces must be in the kernels."""
+    texts = {file: (ROOT / "kernels" / file).read_text() for file in {fault.file for fault in FAULTS}}
+    assert [fault.name for fault in FAULTS if fault.old not in texts[fault.file]] == []
+
+
 @pytest.mark.parametrize("fault", [thorough_unless(f in FIRST, f) for f in FAULTS], ids=lambda f: f.name)
 def test_planted_fault_is_caught_and_shrunk(suite, fault, tmp_path):
     worker = worker_for(suite, tmp_path, fault.kernel, fault.edit, examples=fault.examples, target=fault.target)
