@@ -124,15 +124,23 @@ def skeletons(
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
     patterns = Counter(pattern for pattern, *_ in groups)
+    bases = Counter(pattern.partition("<")[0] for pattern, *_ in groups)
     titles = Counter[str]()
     for (pattern, *_), alike in groups.items():
-        title = re.sub(r"\W+", "_", re.sub(r"_?<?\{\w\}>?", "", pattern)).strip("_")
+        base = pattern.partition("<")[0]
+        long, title = _title(pattern), _title(base if bases[base] == 1 else pattern)
         titles[title] += 1
         title += f"_{titles[title]}" * (titles[title] > 1)
         if patterns[pattern] > 1 and not alike[0].types:  # overloads: add the types of their arguments
             alike = [replace(each, pattern=each.text) for each in alike]
-        if f'"{name}.{title}"' not in known and f"# {alike[0].text}: " not in known:
+        ends = (f'"{name}.{title}"', f'"{name}.{long}"', f"# {alike[0].text}: ")
+        if not any(each in known for each in ends):
             yield _skeleton(f"{name}.{title}", place, alike)
+
+
+def _title(pattern: str) -> str:
+    """Return the name of an op without type variables, with underscores for what is not a letter or digit."""
+    return re.sub(r"\W+", "_", re.sub(r"_?<?\{\w\}>?", "", pattern)).strip("_")
 
 
 def signature_skeleton(name: str, one: Signature, *, single: bool = False) -> Skeleton:

@@ -99,3 +99,13 @@ def test_again_after_access_outside_enlarges_tensors_before_it_draws_calm_number
     assert values(larger, "shapes") == "x: 256; y: 256" and "low" not in values(larger, "choices")
     calm = larger.again(OUTSIDE).again(OUTSIDE)
     assert values(calm, "choices") == {"low": (0.5, 1.0)} and values(calm, "shapes") == "x: 16; y: 4"
+
+
+def test_name_of_op_has_template_arguments_only_if_they_tell_kernels_apart():
+    def titles(*names, known=""):
+        kernels = [replace(KERNEL, name=f"_Z{name}PKfPff") for name in names]
+        return [each.title for each in skeletons(PurePath("k.cu"), "k", kernels, known=known)]
+
+    alone, other = "3litILi4EfEv", "3litILi8EfEv"
+    assert titles(alone) == ["lit"] and titles(alone, other) == ["lit_4_float", "lit_8_float"]
+    assert not titles(alone, known='"k.lit_4_float"')
