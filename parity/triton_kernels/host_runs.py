@@ -38,6 +38,8 @@ _SIZES = ((16, 16), (4, 16), (64, 64), (2, 32), (16, 128), (128, 128), (32, 32),
 """Extents to try: of the first dims, and of the last one or two dims."""
 _OUTER = 2
 """Extent of the outer dims of a tensor with four dims or more, so that a launch has few blocks."""
+_FEW = 16
+"""Extent of a list of positions at most, so that a launch has few blocks if the extents of other tensors are large."""
 _LARGER = ((64, 64), (128, 128))
 """Extents to try as well if smaller ones lead to a launch: a kernel without masks may need whole blocks."""
 _RANKS = (2, 3, 4, 1)
@@ -121,6 +123,8 @@ class _Guesses:
         shape = (*(first for _ in range(rank - wide)), *(last for _ in range(min(rank, wide))))
         if rank > 3 and (first > 16 or self.is_small):
             shape = (*(_OUTER for _ in range(rank - 2)), first, last)
+        if rank == 1 and is_index and first > _FEW:
+            shape = (_FEW,)
         if rank == 1 and is_index and BOUNDS.fullmatch(name):
             shape = (shape[0] + 1,)  # where each sequence begins, and where the last one ends
         longer = 0 if is_index else self.facts.get(LAST, {}).get(f"dim{shape[-1]}" if shape else "", 0)

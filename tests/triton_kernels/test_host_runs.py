@@ -277,6 +277,12 @@ def test_outer_dims_are_small_unless_host_code_needs_others(tmp_path):
     assert first(tmp_path, host.format("if a >= 16:\n        "))["grid"] == (16,)
 
 
+def test_lists_of_positions_are_short_where_other_extents_are_large(tmp_path):
+    launch = "kernel[(len(index),)](x, x, index, 1, 1.0, 1, BLOCK=16)"
+    host = f"def run(x, index):\n    if x.numel() >= 128 * 128:\n        {launch}\n"
+    assert first(tmp_path, host)["grid"] == (16,)
+
+
 def test_tensor_of_offsets_has_the_end_of_the_last_sequence(tmp_path):
     host = "def run(x, offsets):\n    kernel[(x.shape[0],)](x, x, offsets, 1, 1.0, 1, BLOCK=16)\n"
     launch = first(tmp_path, host)
