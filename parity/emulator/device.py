@@ -81,10 +81,10 @@ class Device:
         instruction_budget: how many instructions a launch may execute.
         cache: where to keep translated and compiled kernels.
         capacity: the size of device memory, in bytes.
-        cores: the threads of the host that an unchecked device may use for a launch whose workgroups are independent.
-            Without data races between workgroups, the results do not depend on it.
         spread: place each allocation across another multiple of 4 GiB (``DeviceMemory``); not on unchecked devices.
         memory: existing memory to use; ``capacity`` and ``spread`` then have no effect.
+        cores: the threads of the host that an unchecked device may use for a launch whose workgroups are independent.
+            Without data races between workgroups, the results do not depend on it.
     """
 
     _language: Language
