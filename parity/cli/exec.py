@@ -73,7 +73,7 @@ def _environment(arguments: argparse.Namespace) -> Mapping[str, str]:
         )
     if arguments.report or arguments.jobs or arguments.check != "all":
         raise MissingTool(
-            "AMD's HIP runtime (libamdhip64.so.7), which --report, --check and --jobs need",
+            "AMD's HIP runtime (libamdhip64.so.7) for --report, --check or --jobs",
             "$ROCM_PATH, /opt/rocm, /usr",
             "ROCm 7",
         )
