@@ -272,6 +272,8 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
         elif spec.calm and each.is_pointer and each.name in facts.filled:
             data[each.name] = _CALM_DATA if _is_real(facts.kinds[each.name]) else _SMALL_DATA[spec.calm]
     data |= dict.fromkeys(sorted(spec.small), _SMALL_DATA[spec.calm])
+    marked = {each.name for each in one.args if one.flow and -1 in one.flow.wholes.get(each.key, ())}
+    data |= dict.fromkeys(sorted(marked & spec.small if not spec.calm else ()), _ROLE_DATA["mask"])
     divisors = one.flow.divisors if one.flow else frozenset()
     data |= {each.name: _DIVISORS for each in one.args if each.key in divisors and each.name in facts.filled}
     data |= {name: (text,) for name, text in spec.ranges.items() if name in facts.filled}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,9 @@ from parity.inference.strides import find_strides
 
 _ENOUGH_SHARED = 32 << 10
 """Bytes of dynamic shared memory that are enough for a block of usual size."""
+
+_ROUNDED_DOWN = re.compile(r"\b([A-Za-z_]\w*)//(\d+)")
+"""Matches the quotient of a number and a constant in a formula."""
 
 
 def with_strides(experiment: Experiment, block: Triple) -> Experiment:
@@ -46,13 +50,21 @@ def with_roles(experiment: Experiment, block: Triple) -> Experiment:
 
 
 def candidate_conditions(
-    experiment: Experiment, block: Triple, *, is_open: bool, hint: tuple[Triple, Condition] | None = None
+    experiment: Experiment,
+    block: Triple,
+    *,
+    is_open: bool,
+    hint: tuple[Triple, Condition] | None = None,
+    grid: Sequence[str] = (),
 ) -> Iterator[Condition]:
     """Yield conditions that may have to hold of the numbers, the most likely first.
 
     ``hint`` is the block and the condition of a similar kernel. ``is_open`` says that the host's code does not fix the
-    number of threads.
+    number of threads. ``grid`` are the host's formulas. A host that rounds a quotient down expects multiples.
     """
+    for name, unit in itertools.chain(*map(_ROUNDED_DOWN.findall, grid)):
+        if name in experiment.numbers:
+            yield Condition(int(unit), one=name)
     if hint and {hint[1].one, hint[1].other} <= {"", *experiment.numbers}:
         unit = block[0] if hint[1].unit == hint[0][0] else hint[1].unit
         if unit == block[0]:

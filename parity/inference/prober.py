@@ -212,7 +212,7 @@ class Prober:
             experiment = self._experiment(kernel, hint.made, share=_SHARE)
             try:
                 experiment = with_roles(with_strides(experiment, hint.block), hint.block)
-                for condition in candidate_conditions(experiment, hint.block, is_open=False):
+                for condition in candidate_conditions(experiment, hint.block, is_open=False, grid=hint.grid):
                     if not is_plausible(experiment, hint.block, condition):
                         continue
                     spec = hinted_spec(experiment, hint, condition)

@@ -101,13 +101,14 @@ def fit_positions(
     pitch = fit_dims(steps, scopes, names)
     if pitch and not pitch.loose and all(map(operator.le, firsts, steps)):
         return "", () if pitch.dims == ("1",) else pitch.dims
+    width = steps[0] if len({*steps}) == 1 else 1
     for size in range(1, 5):
         for chosen in itertools.combinations(names, size):
             for extent in chosen:
-                sizes = [math.prod(scope[name] for name in chosen) for scope in scopes]
+                sizes = [width * math.prod(scope[name] for name in chosen) for scope in scopes]
                 last = [a + (scope[extent] - 1) * b for a, b, scope in zip(firsts, steps, scopes, strict=True)]
                 if sizes == last:
-                    return extent, chosen
+                    return extent, (*chosen, str(width)) if width > 1 else chosen
     return None
 
 

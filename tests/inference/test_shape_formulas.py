@@ -47,3 +47,5 @@ def test_fit_positions_along_dim_returns_dim():
     assert fit_positions(firsts, firsts, SCOPES, ["rows", "cols"]) == ("", ("cols",))
     starts = [(each["rows"] - 1) * each["cols"] + 1 for each in SCOPES]
     assert fit_positions(starts, [1, 1, 1], SCOPES, ["rows", "cols"]) == ("cols", ("rows", "cols"))
+    points = [3 * each for each in starts]
+    assert fit_positions(points, [3, 3, 3], SCOPES, ["rows", "cols"]) == ("cols", ("rows", "cols", "3"))

@@ -23,10 +23,12 @@ BYTES = replace(KERNEL, name="_Z5bytesPKhPf", args=ARGS[:2])
 USES = {(0, 0): Use(frozenset(("u8",)), first="ld", width=1), (1, 0): Use(writes=frozenset(("f32",)), width=4)}
 
 
-def declared(kernel, flow=None, extents=("16", "16")):
+def declared(kernel, flow=None, extents=("16", "16"), small=()):
     def launched(args, flow, single):
         names = [each.name for each in args if each.is_pointer] or ["x", "y"]
-        return InferredSpec(dict(zip(names, extents, strict=True)), ("1",), (32,), is_measured=single)
+        return InferredSpec(
+            dict(zip(names, extents, strict=True)), ("1",), (32,), is_measured=single, small=frozenset(small)
+        )
 
     (found,) = skeletons(PurePath("k.cu"), "k", [kernel], flows={kernel.name: flow}, probes={kernel.name: launched})
     return found
@@ -109,3 +111,10 @@ def test_name_of_op_has_template_arguments_only_if_they_tell_kernels_apart():
     alone, other = "3litILi4EfEv", "3litILi8EfEv"
     assert titles(alone) == ["lit"] and titles(alone, other) == ["lit_4_float", "lit_8_float"]
     assert not titles(alone, known='"k.lit_4_float"')
+
+
+def test_small_integers_that_a_kernel_compares_with_minus_1_may_be_minus_1():
+    uses = {(0, 0): Use(frozenset(("s32",)), first="ld", width=4), (1, 0): Use(writes=frozenset(("f32",)), width=4)}
+    found = declared(PUT, Flow(("u64", "u64"), uses, wholes={(0, 0): (-1, 0)}), small=("x",))
+    assert values(found, "data") == {"x": ("-1..2",)}
+    assert values(declared(PUT, Flow(("u64", "u64"), uses), small=("x",)), "data") == {"x": ("0..3",)}
