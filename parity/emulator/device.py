@@ -14,9 +14,10 @@ from parity.compilers.targets import Target, target
 from parity.emulator import mailbox
 from parity.emulator.approximate import Drawing
 from parity.emulator.fault_report import FaultSite, fault_error
+from parity.emulator.faults import UnsupportedFeature
 from parity.emulator.instruction import Instruction
 from parity.emulator.jit import COUNTERS
-from parity.emulator.language import Dim3, Language, LaunchShape
+from parity.emulator.language import Dim3, Language, LaunchShape, Traits
 from parity.emulator.launch_checks import check_shape
 from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.memory import Allocation, Bytes, DeviceMemory, zeroed_pages
@@ -81,6 +82,7 @@ class Device:
         instruction_budget: how many instructions a launch may execute.
         cache: where to keep translated and compiled kernels.
         capacity: the size of device memory, in bytes.
+        textures: whether programs bind textures of linear memory. Kernels that use one are refused otherwise.
         spread: place each allocation across another multiple of 4 GiB (``DeviceMemory``); not on unchecked devices.
         memory: existing memory to use; ``capacity`` and ``spread`` then have no effect.
         cores: the threads of the host that an unchecked device may use for a launch whose workgroups are independent.
@@ -103,9 +105,10 @@ class Device:
         spread: bool = True,
         memory: DeviceMemory | None = None,
         cores: int = 1,
+        textures: bool = False,
     ) -> None:
         self.instruction_budget = instruction_budget
-        self._counted, self._traced, self._shadow = counted, traced, shadow
+        self._counted, self._traced, self._shadow, self._textures = counted, traced, shadow, textures
         self._fresh = _WRITABLE | _READABLE if initialized else _WRITABLE
         kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
         self._programs = Programs(cache or Cache(default_root()), kind, self._language)
@@ -140,9 +143,11 @@ class Device:
 
         Raises:
             UnknownInstruction: the emulator does not know an instruction of a kernel.
+            UnsupportedFeature: a kernel uses a feature that the emulator lacks.
         """
         names = list(code.kernels if kernels is None else kernels)
-        self._programs.prepare(code, wavefront_target(code), names, workers=workers)
+        for name, recipe in self._programs.prepare(code, wavefront_target(code), names, workers=workers).items():
+            self._refuse_textures(code, name, recipe.traits)
 
     def points(self, code: CodeObject, kernel: str) -> tuple[Point, ...]:
         """Return the coverage points of a kernel, in the order of ``Reached.bits``; only traced devices have them."""
@@ -449,6 +454,7 @@ class Device:
                 raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
             where = wavefront_target(code)
             executable = self._programs.kernel(code, where, name)
+            self._refuse_textures(code, name, executable.traits)
             library, symbol = executable.library, executable.symbol
             launch = library.launch
             launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
@@ -465,6 +471,11 @@ class Device:
             image = self._variables.place(code)[1]
             self._loaded[key] = _Loaded(kernel, where, launch, executable, image, prints, blocks, counters, drawings)
         return self._loaded[key]
+
+    def _refuse_textures(self, code: CodeObject, kernel: str, traits: Traits) -> None:
+        if traits.texture >= 0 and not self._textures:
+            used = self._language.instruction(code.listing, kernel, traits.texture)
+            raise UnsupportedFeature(kernel, "textures or surfaces", used)
 
 
 def wavefront_target(code: CodeObject) -> Target:

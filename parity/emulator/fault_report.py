@@ -181,6 +181,7 @@ _ERRORS: dict[int, Callable[[FaultSite], KernelFault]] = {
     _FAULTS["STUCK"]: _of(faults.NoProgress, "thread", "others"),
     _FAULTS["REQUEST"]: _request,
     _FAULTS["SWIZZLED"]: lambda s: faults.UnsupportedFeature(s.kernel, "swizzled buffers", s.instruction),
+    _FAULTS["FORMAT"]: lambda s: faults.UnsupportedFeature(s.kernel, "packed or reserved formats", s.instruction),
     _FAULTS["ABSENT"]: _of(faults.WarpMask, "thread", what=_ABSENT),
     _FAULTS["UNNAMED"]: _of(faults.WarpMask, "thread", what="a thread executes it that the mask does not name"),
 }

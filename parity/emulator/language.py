@@ -27,12 +27,14 @@ class Traits:
         compares: it has a compare-and-swap.
         approximate: it has an instruction with a documented error.
         independent: its blocks neither communicate nor read a clock, unless they have a data race.
+        texture: the number of the first instruction that loads from a texture of linear memory; -1 without one.
     """
 
     barriers: bool = False
     compares: bool = False
     approximate: bool = False
     independent: bool = False
+    texture: int = -1
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ of library runners show it."""
 
 _HERE = Path(__file__).parent
 _SOURCES = tuple(sorted(_HERE.glob("runtime/*.c")))
+_HEADERS = (_HERE / "runtime/hsa.h", _HERE.parent / "emulator/runtime/texels.h")
+_INCLUDES = tuple(f"-I{header.parent}" for header in _HEADERS)
 _NAME, _SHORT = "libhsa-runtime64.so.1", "libhsa-runtime64.so"
 _HIP = "libamdhip64.so.7"
 _FLAGS = (
@@ -79,13 +81,13 @@ def library() -> Path:
     def compile_library(folder: Path) -> None:
         (folder / "refused.c").write_text(refusing)
         (folder / "versions").write_text(_VERSIONS)
-        inputs: tuple[str | Path, ...] = (f"-I{_HERE / 'runtime'}", *_SOURCES, folder / "refused.c")
+        inputs: tuple[str | Path, ...] = (*_INCLUDES, *_SOURCES, folder / "refused.c")
         result = zig.run([*flags, *inputs, "-o", folder / _NAME, f"-Wl,--version-script={folder / 'versions'}"])
         if result.returncode:
             raise ParityError(f"the HSA runtime does not compile:\n{result.stderr}")
         (folder / _SHORT).symlink_to(_NAME)
 
-    content = [path.read_bytes() for path in (*_SOURCES, _HERE / "runtime/hsa.h")]
+    content = [path.read_bytes() for path in (*_SOURCES, *_HEADERS)]
     key = digest(zig.version(), *flags, refusing, _VERSIONS, *content)
     folder, _ = Cache(default_root() / "hsa").get(key, compile_library)
     return folder

@@ -15,7 +15,10 @@ from parity.hsa.library import hip_runtime
 HIPCC = shutil.which("hipcc")
 PROGRAMS = Path(__file__).parent / "programs"
 LIBRARIES = {"compiled": ("-lhiprtc",), "random": ("-lrocrand",)}
-NAMES = ("launch", "copies", "streams", "graphs", "several", "compiled", "random", "cooperative", "primitives")
+NAMES = (
+    *("launch", "copies", "streams", "graphs", "several", "compiled", "random", "cooperative", "primitives"),
+    "textures",
+)
 TARGETS = {"several": "gfx90a,gfx1100"}
 
 pytestmark = pytest.mark.skipif(

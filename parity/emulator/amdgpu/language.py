@@ -62,11 +62,13 @@ class Amdgpu(Language):
 
     def traits(self, listing: str, name: str) -> Traits:
         texts = [body.text for body in function_bodies(listing, name)]
+        instructions = kernel_code(listing, name).instructions
         return Traits(
             any("s_barrier" in text for text in texts),
             any(map(_COMPARES.search, texts)),
             any(map(APPROXIMATE.search, texts)),
-            not any(_SHARED.match(each.text) or is_coherent(each) for each in kernel_code(listing, name).instructions),
+            not any(_SHARED.match(each.text) or is_coherent(each) for each in instructions),
+            next((i for i, each in enumerate(instructions) if each.text.startswith("buffer_load_format")), -1),
         )
 
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> ThreadedCode:

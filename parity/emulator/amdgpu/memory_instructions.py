@@ -24,6 +24,7 @@ _CACHE_POLICY = names("cache policy")
 _ACCESS = re.compile(r"(s|global|flat|scratch|buffer|ds)_(load|store|atomic)_(\w+)$")
 _ATOMIC = re.compile(r"(\w+?)(_rtn)?_([uifb]\d+|bf16|f16)$")
 _REFUSED = {"tfe": "buffer accesses with a status (tfe)"}
+_COMPONENTS = {"format_x": 1, "format_xy": 2, "format_xyz": 3, "format_xyzw": 4}
 _PAIR = re.compile(r"2addr_(stride64_)?b(32|64)$")
 
 
@@ -45,6 +46,8 @@ def emit_memory_instruction(w: Writer, item: Instruction, name: str) -> bool:
         _pair(w, item, verb, int(pair[2]), 64 if pair[1] else 1)
     elif verb == "load" and (kind.startswith("lds_") or "lds" in item.modifiers):
         _load_into_lds(w, item, space, _ELEMENTS.get(kind.removeprefix("lds_"), kind))
+    elif verb == "load" and kind in _COMPONENTS:
+        _load_format(w, item, _COMPONENTS[kind])
     elif verb == "load":
         _load(w, item, space, kind)
     elif verb == "store":
@@ -92,10 +95,10 @@ def _address(w: Writer, item: Instruction, space: str, operands: list[str]) -> s
     return f"{read_scalar(w, base, 'u64')} + (u64){w.signed(offset)}, {_copy(read_vector(w, lanes, 'u32'))}, all(0u)"
 
 
-def _buffer_access(w: Writer, item: Instruction, operands: list[str], size: int, count: int = 1) -> str:
-    """Write the begin of a buffer access, whose addresses are in ``b``; removes the operands of the address.
+def _buffer_operands(w: Writer, item: Instruction, operands: list[str], size: int, count: int) -> str:
+    """Write the begin of a buffer access; removes the operands of the address.
 
-    Returns C++ of the fields of the instruction, with ``count`` elements of ``size`` bytes.
+    Returns C++ of the arguments of the access, which has ``count`` elements of ``size`` bytes.
     """
     lanes, words, offset = (operands.pop(0) for _ in range(3))
     given = memory_modifiers(item, ("offset", "offen", "idxen"))
@@ -105,11 +108,19 @@ def _buffer_access(w: Writer, item: Instruction, operands: list[str], size: int,
     if names or len(resource := registers(w, words)) != 4:
         raise Unknown(f"operands of {item.mnemonic}")
     form = f"{{{w.target.generation}, {int('idxen' in given)}, {size}, {count}}}"
-    w.put("{", "BufferAccess b;", f"constexpr BufferForm form = {form};")
+    w.put("{", f"constexpr BufferForm form = {form};")
     w.put(f"const u32 resource[] = {{{', '.join(resource)}}};")
     w.put(f"const V<u32> index = {index}, offset = all((u32){w.constant(given.get('offset', 0))}){own};")
-    call = f"c, exec, wave, resource, index, offset, {read_scalar(w, offset, 'u32')}, form, {w.here}, &b"
-    w.put(f"if (buffer_access({call})) return 1;")
+    return f"c, exec, wave, resource, index, offset, {read_scalar(w, offset, 'u32')}, form, {w.here}"
+
+
+def _buffer_access(w: Writer, item: Instruction, operands: list[str], size: int, count: int = 1) -> str:
+    """Write the begin of a buffer access, whose addresses are in ``b``, and return C++ of the addresses.
+
+    It has ``count`` elements of ``size`` bytes. Removes the operands of the address.
+    """
+    call = _buffer_operands(w, item, operands, size, count)
+    w.put("BufferAccess b;", f"if (buffer_access({call}, &b)) return 1;")
     return "0ul, lo32(b.at), hi32(b.at)"
 
 
@@ -196,6 +207,15 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
             old = "all(0u)" if w.target.generation == 9 else names[0]
             values = [f"{put}({old}, as<u16>(to<{element[0]}16>({part})))"]
     w.put(*(f"{n} = sel(unmask(exec), {value}, {n});" for n, value in zip(names, values, strict=True)), "}")
+
+
+def _load_format(w: Writer, item: Instruction, count: int) -> None:
+    """Load components in the format of the buffer, each into a register."""
+    target, *rest = item.operands
+    names = _counted(w, item, target, count)
+    call = _buffer_operands(w, item, rest, 0, count)
+    w.put(f"V<u32> x[{count}]; if (buffer_load_format({call}, x)) return 1;")
+    w.put(*(f"{name} = sel(unmask(exec), x[{i}], {name});" for i, name in enumerate(names)), "}")
 
 
 def _load_into_lds(w: Writer, item: Instruction, space: str, kind: str) -> None:

@@ -2,6 +2,7 @@
 // these leave a choice, the check does what gfx950, gfx11 and gfx12 do according to ROCm/rocm-systems, emulation/rocjitsu,
 // isa/arch/amdgpu/shared/addr_calc_buffer.h, and gfx10 what Mesa states in src/amd/common/ac_descriptors.c.
 #include "buffers.h"
+#include "texels.h"
 
 enum OutOfBounds { STRUCTURED_OFFSET, STRUCTURED, NO_CHECK, RAW }; // OOB_SELECT, from generation 10 on
 // The lanes whose bytes from `begin` to `end` of a record are in range.
@@ -55,6 +56,58 @@ u32 buffer_store(Context *c, const BufferAccess &b, const BufferForm &form, u32 
     const V<u64> at = b.at + k * form.bytes;
     if (form.bytes == 4 ? store_u32(c, b.live[k], 0, lo32(at), hi32(at), instruction, in[k])
                         : scatter_at(c, b.live[k], at, form.bytes, instruction, in + k)) return 1;
+  }
+  return 0;
+}
+
+struct Texel { u32 channels, bits; char kind; };
+static Texel texel_of(u32 word, u32 generation) {
+  static constexpr struct { u32 channels, bits; const char *kinds; u32 before10, in10, later; } rows[] = {
+#define ROW(...) {__VA_ARGS__},
+    TEXELS(ROW)
+  };
+  for (const auto &row : rows) {
+    const u32 unified = word >> 12 & (generation == 10 ? 127 : 63), first = generation == 10 ? row.in10 : row.later;
+    if (generation == 9 && (word >> 15 & 15) != row.before10) continue;
+    for (u32 k = 0; row.kinds[k]; k++)
+      if (generation == 9 ? row.kinds[k] == NUM_FORMATS[word >> 12 & 7] : unified == first + k)
+        return {row.channels, row.bits, row.kinds[k]};
+  }
+  return {};
+}
+static V<u32> channel(const V<u32> *x, u32 number, Texel of) {
+  const u32 bit = number * of.bits, unused = 32 - of.bits;
+  const V<u32> bits = x[bit / 32] >> bit % 32 << unused;
+  const V<u32> plain = bits >> unused;
+  const V<i32> whole = as<i32>(bits) >> (i32)unused;
+  const double most = (1ull << (of.bits - 1)) - 1;
+  switch (of.kind) {
+  case 'n': return as<u32>(to<f32>(to<f64>(plain) / (2 * most + 1)));
+  case 'N': return as<u32>(to<f32>(sel(to<f64>(whole) < -most, all(-1.0), to<f64>(whole) / most)));
+  case 's': return as<u32>(to<f32>(plain));
+  case 'S': return as<u32>(to<f32>(whole));
+  case 'i': return as<u32>(whole);
+  case 'f': return of.bits == 16 ? as<u32>(to<f32>(as<f16>(to<u16>(plain)))) : plain;
+  default: return plain;
+  }
+}
+u32 buffer_load_format(Context *c, Mask exec, u32 wave, const u32 *words, In<u32> index, In<u32> offset, u32 scalar_offset,
+                       const BufferForm &form, u32 instruction, V<u32> *out) {
+  const Texel of = texel_of(words[3], form.generation);
+  if (!of.bits) return report(c, FORMAT, (u64)words[0], 0, NO_LANE, instruction);
+  const BufferForm whole = {form.generation, form.idxen, of.channels * of.bits / 8, 1};
+  BufferAccess b;
+  V<u32> x[4];
+  if (buffer_access(c, exec, wave, words, index, offset, scalar_offset, whole, instruction, &b)) return 1;
+  if (gather_at(c, b.live[0], b.at, whole.bytes, instruction, x)) return 1;
+  const V<u32> one = all(of.kind == 'u' || of.kind == 'i' ? 1u : __builtin_bit_cast(u32, 1.0f));
+  for (u32 k = 0; k < form.count; k++) {
+    const u32 source = words[3] >> 3 * k & 7, number = source - TEXEL_X;
+    const V<u32> value = source == TEXEL_ONE                              ? one
+                         : source >= TEXEL_X && number < of.channels ? channel(x, number, of)
+                         : source >= TEXEL_X && number == 3          ? one
+                                                                     : all(0u);
+    out[k] = sel(unmask(b.live[0]), value, all(0u));
   }
   return 0;
 }

@@ -18,4 +18,7 @@ RUNTIME u32 buffer_access(Context *, Mask exec, u32 wave, const u32 *words, In<u
                           const BufferForm &, u32 instruction, BufferAccess *);
 // Loads and stores the elements of an access; elements out of range are 0, and are not stored.
 RUNTIME u32 buffer_load(Context *, const BufferAccess &, const BufferForm &, u32 instruction, V<u32> *out);
+// Loads `count` components of a typed access, each of 32 bits; out of range, they are 0. The descriptor has the format.
+RUNTIME u32 buffer_load_format(Context *, Mask exec, u32 wave, const u32 *words, In<u32> index, In<u32> offset, u32 scalar_offset,
+                               const BufferForm &, u32 instruction, V<u32> *out);
 RUNTIME u32 buffer_store(Context *, const BufferAccess &, const BufferForm &, u32 instruction, const V<u32> *in);

@@ -77,6 +77,11 @@ API hsa_status_t hsa_iterate_agents(hsa_status_t (*call)(hsa_agent_t, void *), v
     return SUCCESS;
 }
 
+// MI300 and MI350 have no instructions for images.
+static bool has_images(const struct Agent *agent) {
+    return agent != agents && strcmp(agent->name, "gfx942") && strcmp(agent->name, "gfx950");
+}
+
 API hsa_status_t hsa_agent_get_info(hsa_agent_t handle, int attribute, void *out) {
     if (!handle.handle || handle.handle > (uint64_t)agent_count + 1) return INVALID_AGENT;
     const int number = (int)handle.handle - 1;
@@ -103,10 +108,23 @@ API hsa_status_t hsa_agent_get_info(hsa_agent_t handle, int attribute, void *out
     case 17: VALUE(uint32_t, number ? 1 : 0); // CPU or GPU
     case 18: return memcpy(out, (uint32_t[]){16384, 1 << 20, 0, 0}, 16), SUCCESS;
     case 19: VALUE(uint64_t, handle.handle);
-    case 20: return memset(out, 0, 128), SUCCESS;
+    case 20: return memset(out, 0, 128), *(char *)out = has_images(agent) ? 2 : 0, SUCCESS; // HSA_EXTENSION_IMAGES
     case 21: VALUE(uint16_t, 1);
     case 22: VALUE(uint16_t, 1);
     case 24: VALUE(bool, true);
+    case 0x3000:                              // elements of images: 1D, 1DA, 1DB, 2D, 2DA, 2DDEPTH, 2DADEPTH, 3D
+    case 0x3001: VALUE(uint32_t, 16384);
+    case 0x3002: VALUE(uint32_t, UINT32_MAX);
+    case 0x3003:
+    case 0x3004:
+    case 0x3005:
+    case 0x3006: return memcpy(out, (uint32_t[]){16384, 16384}, 8), SUCCESS;
+    case 0x3007: return memcpy(out, (uint32_t[]){16384, 16384, 8192}, 12), SUCCESS;
+    case 0x3008: VALUE(uint32_t, 8192);       // layers
+    case 0x3009: VALUE(uint32_t, 128);        // images and samplers of a kernel
+    case 0x300A: VALUE(uint32_t, 64);
+    case 0x300B: VALUE(uint32_t, 16);
+    case 0x300C: VALUE(uint32_t, 256);        // alignment of rows
     case 0xA000: VALUE(uint32_t, agent->chip);
     case 0xA001: VALUE(uint32_t, 64);
     case 0xA002: VALUE(uint32_t, number ? PROCESSORS : 1);
