@@ -116,7 +116,8 @@ class CaseFiles:
     def _failed(self, untried: Mapping[str, tuple[_CaseFile, Skeleton]], shown: bool) -> dict[str, str]:
         """Execute a few cases of every op, then the cases of a usual run. Return why ops are misdeclared, by name.
 
-        Ops whose cases are not finished within the time limit count as declared if a case succeeded on each side.
+        Ops whose cases are not finished within the time limit count as declared if a case succeeded on each side, and
+        if not all of the few cases show too little.
         """
         project = self.project
         try:
@@ -126,14 +127,22 @@ class CaseFiles:
             return {}
         rejected = "parity rejects the file that declares it: " + "; ".join(suite.problems)
         failed = dict.fromkeys(untried.keys() - suite.ops.keys(), rejected)
-        run = Run(replace(suite, known=None), Selection(()), chosen)
+        run, few = Run(replace(suite, known=None), Selection(()), chosen), dict[str, list[CaseRecord]]()
         for settings in (Settings(examples=_FEW), Settings()):
             if rest := {name: op for name, (_, op) in untried.items() if name not in failed}:
-                failed |= self._tried(rest, replace(run, settings=settings), shown)
+                more, records = self._tried(rest, replace(run, settings=settings), shown)
+                failed |= more
+                for name in rest.keys() - failed.keys() - records.keys():
+                    tried = few.get(name, [])
+                    if tried and all(map(_shows_too_little, tried)):
+                        failed[name] = _misdeclared(tried[0], rest[name])
+                few = records
         return failed
 
-    def _tried(self, untried: Mapping[str, Skeleton], run: Run, shown: bool) -> dict[str, str]:
-        """Execute cases of ops until the time limit. Return why ops are misdeclared, by name."""
+    def _tried(
+        self, untried: Mapping[str, Skeleton], run: Run, shown: bool
+    ) -> tuple[dict[str, str], dict[str, list[CaseRecord]]]:
+        """Execute cases of ops until the time limit. Return why ops are misdeclared, and AMD's results, by name."""
         entries = tuple(entry for entry in run.suite.entries if entry.op.name in untried)
         run, failed, end = replace(run, selection=Selection(entries)), dict[str, str](), math.inf
         is_first = run.settings.examples == _FEW
@@ -157,7 +166,11 @@ class CaseFiles:
             raise results.stopped
         if is_first and results.stopped:
             failed |= dict.fromkeys(untried.keys() - {record.op for record in results.records} - {*failed}, _TOO_SLOW)
-        return failed
+        judged = dict[str, list[CaseRecord]]()
+        for record in results.records:
+            if record.where.side != "cuda":
+                judged.setdefault(record.op, []).append(record)
+        return failed, judged
 
     @property
     def incomplete(self) -> list[Skeleton]:

@@ -501,6 +501,22 @@ def test_init_first_few_cases_need_not_write_every_output(parity, tmp_path, sour
     assert "# first_op" not in (tmp_path / "cases" / "one.py").read_text() and runs[0] < runs[1] == EXAMPLES
 
 
+def test_init_few_cases_that_show_too_little_decide_if_time_is_over(parity, tmp_path, sources, monkeypatch, with_nvcc):
+    sources(one=ADD.format("first"))
+    execute, runs = Prepared.execute, list[int]()
+
+    def unwritten(self, *args, **options):
+        results = execute(self, *args, **options)
+        runs.append(len(results.records))
+        verdict = Verdict(Status.FAIL, "unwritten", facts=(Fact.NEITHER_SIDE,))
+        few = [replace(each, verdict=verdict) for each in results.records]
+        return replace(results, records=few if len(runs) % 2 else [])
+
+    monkeypatch.setattr(Prepared, "execute", unwritten)
+    assert parity("init", "--kernels", "src").code == init.NOTHING_DECLARED
+    assert "# To be completed: with what was guessed, the cases show" in (tmp_path / "cases" / "one.py").read_text()
+
+
 SPREAD = """template <unsigned threads> __global__ void spread(const float* x, float* y, int rows) {
     __shared__ float part[threads];
     float sum = 0;
