@@ -84,6 +84,7 @@ class CudaOracle:
                 is_ordered,
                 approximates,
                 functools.partial(self._their_runs, name),
+                bool(_MATRICES.search(self._ptx)),
             )
             for name, value in items
         }
@@ -165,6 +166,7 @@ class CudaOracle:
 
 
 _APPROXIMATE = re.compile(r"\.(?:approx|full)\b")
+_MATRICES = re.compile(r"\bw?g?mma\.")
 _NOT_MOVED = re.compile(r"\bmma\.[\w.:]*\.f16\s|\.approx[\w.]*\.bf16|\b(?:atom|red)\.[\w.:]*\bbf16|\.bf16\.f64\b")
 """What shadow runs of PTX do not move."""
 _SUMS = re.compile(r"\b(?:atom|red)(?!\.[\w.:]*shared)\.[\w.:]*add[\w.:]*\.f32\b")

@@ -85,6 +85,19 @@ def test_unmoved_element_is_less_precise_only_without_approximate_instructions()
     assert "less precise" in judged(ulps(1.5, 400), 1.5, ROUNDS, mine, theirs, approximates=False).detail
 
 
+@pytest.mark.parametrize(
+    ("multiplies_matrices", "count", "right"), [(False, 1, False), (True, 8, True), (True, 9, False)]
+)
+def test_few_sums_of_matrix_instructions_may_move_further_than_cuda(multiplies_matrices, count, right):
+    """Where large products cancel exactly in CUDA's order, its runs do not move the sum, but AMD's order rounds."""
+    oracle = np.full(64, 1.5, np.float32)
+    lossy = np.where(np.arange(64) < count, np.float32(ulps(1.5, 361)), oracle)
+    mine = RoundingRuns(oracle, [np.full(64, ulps(1.5, 7475), np.float32)])
+    theirs = RoundingRuns(oracle, [np.full(64, ulps(1.5, 1), np.float32)])
+    expected = expected_from_cuda(oracle, ROUNDS, mine, theirs=lambda: theirs, multiplies_matrices=multiplies_matrices)
+    assert compare(expected, lossy, vendor="amd").passed == right
+
+
 def test_narrow_port_that_is_less_precise_than_cuda_fails():
     ulp = 2.0**-10
     mine, theirs = [1.5, 1.5 + 9 * ulp], [1.5, 1.5 + ulp]
