@@ -120,7 +120,7 @@ def passing_wavefront_widths(
         said = f"passes on {other.target}: correct only at width {there}, and here a wavefront has {here} lanes"
         yield said, (Fact.PASSES_AT_OTHER_WIDTH,)
     else:
-        yield f"passes on {other.target}: lanes exchange nothing, so roundings may differ, or instructions", ()
+        yield f"passes on {other.target}; lanes exchange nothing, so the width of a wavefront is not the cause", ()
 
 
 def _uses_width(path: Path, listing: str) -> bool:

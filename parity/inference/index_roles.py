@@ -40,19 +40,18 @@ def find_roles(
     single = {name for name in integers if reached.get(name, 0) == 1}
     while len(found) < _MOST_ROLES:
         several = [name for name in integers if name not in found and name not in single]
-        for roles in (*_stated(several, offsets, names), *_likely(several, single - found.keys(), names)):
-            is_stated, uses = roles in [*_stated(several, offsets, names)], {role.use for role in roles.values()}
+        stated = [*_stated(several, offsets, names)]
+        for roles in (*stated, *_likely(several, single - found.keys(), names)):
+            is_size = all(role.use == "size" for role in roles.values())
             # All tensors hold 1 at times. A size has to reach more than that.
-            if not is_stated and uses != {"size"} and used <= {name for name, end in reached.items() if end}:
+            if roles not in stated and not is_size and used <= {name for name, end in reached.items() if end}:
                 continue
-            tried = (
-                {**found, **roles},
-                list(dict.fromkeys((*names, *(each.bound for each in roles.values() if each.bound)))),
-            )
+            bounds = [role.bound for role in roles.values() if role.bound]
+            tried = {**found, **roles}, list(dict.fromkeys((*names, *bounds)))
             more = reach(*tried)
-            if is_stated:
+            if roles in stated:
                 is_better = more != reached and all(more[other] for other, end in reached.items() if end)
-            elif uses == {"size"}:
+            elif is_size:
                 is_better = any(more[other] > end + 1 for other, end in reached.items())
             else:
                 is_better = any(more[other] and not end for other, end in reached.items())

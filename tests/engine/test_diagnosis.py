@@ -154,7 +154,7 @@ def test_width_is_not_blamed_without_exchange_between_lanes(tmp_path):
         ]
         for name in ("plain", "rows", "pairs")
     }
-    assert said["plain"] == ["passes on gfx1100: lanes exchange nothing, so roundings may differ, or instructions"]
+    assert said["plain"] == ["passes on gfx1100; lanes exchange nothing, so the width of a wavefront is not the cause"]
     width = ["passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes"]
     assert said["rows"] == said["pairs"] == width
 

@@ -192,3 +192,30 @@ def test_torch_dispatch_macros_instantiate_kernels(cache, tmp_path):
     assert {(spelled(name) or (name,))[0] for name in built.entries} == {
         "scaled<float, 3>", "scaled<float, 5>", "moved<double, true>", "moved<float, true>", "moved<long, true>",
     }  # fmt: skip
+
+
+NUMBERS = """
+#include <ATen/ATen.h>
+using namespace at;
+template <typename scalar_t> __global__ void rounded(const scalar_t* x, int* out) {
+  const scalar_t h = x[threadIdx.x];
+  const int low = floor(h);
+  out[threadIdx.x] = abs(low - 1) < 1 ? low : low + 1;
+}
+void launch(Tensor x, int* out) {
+  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "rounded", [&] {
+    rounded<scalar_t><<<1, 32>>>(x.data_ptr<scalar_t>(), out);
+  });
+}
+Tensor made(Tensor x) {
+  return floor(x) + zeros({4}) + arange(4) + scalar_tensor(1.5) + full({4}, 2.0) + clamp(x, 0, 1);
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "sm_90"])
+def test_torch_functions_of_numbers_are_cudas_functions(cache, tmp_path, target, with_nvcc):
+    (tmp_path / "numbers.cu").write_text(NUMBERS)
+    (built,) = build(tmp_path, ["numbers"], [target], cache=cache)
+    assert built.error is None, built.error
+    assert not built.translation.left_out and len(built.entries) == 3

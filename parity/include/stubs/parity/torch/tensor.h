@@ -196,6 +196,8 @@ using Lists = std::initializer_list<int64_t>;
   _(tensordot) _(tile) _(to_dense) _(to_sparse) _(toType) _(true_divide) _(true_divide_) _(exp_) _(log_) _(sqrt_) _(floor_) _(round_) _(sigmoid_) _(tanh_) _(relu_) _(abs_) _(addcmul_) _(addcdiv_) _(uniform_) _(random_) _(index_reduce_) _(scatter_reduce_) _(logical_xor) _(bitwise_left_shift) _(bitwise_right_shift) _(trace) _(transpose) _(transpose_) _(tril) _(triu)          \
   _(trunc) _(type_as) _(unflatten) _(unfold) _(unsqueeze) _(unsqueeze_) _(values) _(var) _(view) _(view_as) _(vstack) _(where)       \
   _(zero_) _(zeros) _(zeros_like)
+// Functions that make a tensor of numbers.
+#define PARITY_FACTORIES(_) _(arange) _(empty) _(eye) _(linspace) _(ones) _(rand) _(randint) _(randn) _(randperm) _(range) _(scalar_tensor) _(zeros)
 // Functions that return several tensors.
 #define PARITY_FUNCTIONS_OF_SEVERAL(_)                                                                              \
   _(aminmax) _(cummax) _(cummin) _(kthvalue) _(median) _(mode) _(sort) _(std_mean) _(topk) _(var_mean)              \
@@ -289,8 +291,10 @@ template <class Stream> Stream& operator<<(Stream&, const Tensor&);
 namespace parity_stub {
 // In a separate namespace, so that argument-dependent lookup does not find the functions.
 namespace functions {
+// Of these functions, only factories take nothing but numbers: with `using namespace at`, floor(1.5f) means CUDA's function.
+template <class... Args> constexpr bool are_numbers = (std::is_convertible_v<Args, double> && ...);
 #define PARITY_FUNCTION(name)                                     \
-  template <class... Args>                                        \
+  template <class... Args, std::enable_if_t<!are_numbers<Args...>, int> = 0> \
   Tensor name(Args&&...);                                         \
   template <class... Args>                                        \
   Tensor name(Lists, Args&&...);                                  \
@@ -302,6 +306,10 @@ namespace functions {
   Tensor name(std::initializer_list<Tensor>, Args&&...);
 PARITY_FUNCTIONS(PARITY_FUNCTION)
 #undef PARITY_FUNCTION
+#define PARITY_FACTORY(name) \
+  template <class... Args, std::enable_if_t<are_numbers<Args...>, int> = 0> Tensor name(Args...);
+PARITY_FACTORIES(PARITY_FACTORY)
+#undef PARITY_FACTORY
 #define PARITY_FUNCTION(name) \
   template <class... Args>    \
   std::tuple<Tensor, Tensor> name(Args&&...);
