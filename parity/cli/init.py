@@ -70,11 +70,8 @@ def main(arguments: argparse.Namespace) -> int:
     if not has_own:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
     table = f'[tool.parity]\nkernels = "{arguments.kernels}"\ncases = "{arguments.cases}"\n'
-    try:
-        before = read_text(config) if config.exists() else ""
-        config.write_text(before + "\n" * bool(before) + table)
-    except OSError as error:
-        raise UsageError(f"cannot write {config}: {error.strerror}; choose another folder") from error
+    before = read_text(config) if config.exists() else ""
+    write_file(config, before + "\n" * bool(before) + table)
     if has_own:  # after the settings, so that a repeated parity init continues after an interruption
         written, declared = _write_cases(Project(kernels, cases), chosen, arguments.limit)
     console = output()

@@ -288,6 +288,13 @@ def test_init_asks_about_random_numbers_that_differ(parity, tmp_path, sources, w
     ), made.err
 
 
+def test_init_new_folder_of_existing_kernels_is_made(parity, tmp_path, sources, with_nvcc):
+    sources(one=ADD.format("first"))
+    result = parity("init", "new/project", "--kernels", str(tmp_path / "src"))
+    assert result.code == 0, result.out + result.err
+    assert "first" in (tmp_path / "new/project/cases/one.py").read_text()
+
+
 def test_init_only_named_kernels_adds_others_later(parity, tmp_path, sources, with_nvcc):
     sources(one=ADD.format("first") + ADD.format("second"), two=ADD.format("third"))
     assert parity("init", "--kernels", "src", "--only", "one.second").code == 0
