@@ -61,7 +61,8 @@ def _built(row: Mapping[str, str], sources: Path, output: Path) -> Path | None:
         content = (folder / file).read_text()
         assert old in content, f"{row['name']}: {file} does not contain {old!r}"
         (folder / file).write_text(content.replace(old, new))
-    flags = "--offload-arch=gfx90a --offload-arch=gfx1100 -gline-tables-only -w"
+    named = re.search(r"--target (\w+)", row["options"])
+    flags = f"--offload-arch={named[1] if named else TARGET} -gline-tables-only -w"
     made = subprocess.run(["make", "main", "CC=hipcc", f"EXTRA_CFLAGS={flags}"], cwd=folder, capture_output=True)
     (folder / "build.log").write_bytes(made.stdout + made.stderr)
     return None if made.returncode else folder
