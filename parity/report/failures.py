@@ -43,7 +43,9 @@ INDENT = 12
 """The width of the column of labels, in characters."""
 PROVEN = {
     Fact.PASSES_HELPFUL: "make these changes in the source, or translate with --hipify helpful",
-    Fact.PASSES_AT_OTHER_WIDTH: "let shuffles, votes and loops state their width, as in __shfl_xor(x, 16, 32)",
+    Fact.PASSES_AT_OTHER_WIDTH: (
+        "let shuffles, votes and loops over lanes state their width, as in __shfl_xor(x, 16, 32)"
+    ),
 }
 """The next step by a fact that further launches have proven."""
 BRIEF = 4

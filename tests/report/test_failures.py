@@ -249,7 +249,7 @@ def test_long_reason_is_wrapped_and_command_is_not():
 
 def test_next_step_of_wrong_width_is_to_state_width():
     wide = replace(VERDICT, facts=(Fact.PASSES_AT_OTHER_WIDTH,))
-    assert "  next      let shuffles, votes and loops state their width" in text_of(replace(RECORD, verdict=wide))
+    assert "  next      let shuffles, votes and loops over lanes state their" in text_of(replace(RECORD, verdict=wide))
 
 
 def test_unsupported_case_is_not_failure():

