@@ -62,11 +62,7 @@ u32 buffer_store(Context *c, const BufferAccess &b, const BufferForm &form, u32 
 
 struct Texel { u32 channels, bits; char kind; };
 static Texel texel_of(u32 word, u32 generation) {
-  static constexpr struct { u32 channels, bits; const char *kinds; u32 before10, in10, later; } rows[] = {
-#define ROW(...) {__VA_ARGS__},
-    TEXELS(ROW)
-  };
-  for (const auto &row : rows) {
+  for (const TexelFormat &row : TEXEL_FORMATS) {
     const u32 unified = word >> 12 & (generation == 10 ? 127 : 63), first = generation == 10 ? row.in10 : row.later;
     if (generation == 9 && (word >> 15 & 15) != row.before10) continue;
     for (u32 k = 0; row.kinds[k]; k++)
