@@ -91,7 +91,9 @@ class CaseFiles:
         failed, again = self._failed(self.untried, shown), dict[str, tuple[_CaseFile, Skeleton]]()
         for name, reason in failed.items():
             file, op = self.untried[name]
-            if reason == _TOO_SLOW or (better := op.again(reason)) is None:
+            if reason.startswith(RACES):  # the declaration shows it
+                file.ops[file.ops.index(op)] = replace(op, finding=reason)
+            elif reason == _TOO_SLOW or (better := op.again(reason)) is None:
                 self.asked[name] = reason
             else:
                 file.ops[file.ops.index(op)] = better
@@ -149,7 +151,7 @@ class CaseFiles:
 
         def judge(record: CaseRecord) -> None:
             reason = "" if is_first and _shows_too_little(record) else _misdeclared(record, untried[record.op])
-            if reason:
+            if reason and not (reason.startswith(RACES) and record.op in failed):
                 failed[record.op] = reason
             if time.monotonic() > end or (is_first and failed.keys() == untried.keys()):
                 raise _Decided
@@ -186,8 +188,8 @@ class CaseFiles:
     def findings(self) -> dict[str, str]:
         """What is wrong with kernels whatever the host passes, by the name of an op for all instances of a template."""
         found: dict[tuple[str, str], tuple[str, str]] = {}
-        for each in self.incomplete:
-            if is_mistake(reason := self._reason(each)):
+        for each in self._named:
+            if is_mistake(reason := self._reason(each) or each.finding):
                 found.setdefault(each.template, (each.name, reason))
         return dict(found.values())
 

@@ -396,6 +396,7 @@ class Device:
         context.seed, context.register_fill = options.seed, options.register_fill
         context.sampled, context.in_order = options.sampled, options.in_order
         context.shuffled_lanes, context.race_mask = options.shuffled_lanes, options.race_mask
+        context.lds_races = options.lds_races
         context.inverted_register = _NO_REGISTER if inverted is None else inverted
         errors = ctypes.addressof(self._language.documented_errors(loaded.target))
         for drawing in loaded.drawings:

@@ -37,6 +37,7 @@ class LaunchOptions:
             that LDS is always filled with 0.
         race_mask: changes each byte that a load returns if another wavefront of its workgroup may have written it to
             global memory. Such a race is then not a fault. 0: it is one.
+        lds_races: whether data races in LDS are not faults.
     """
 
     seed: int = 0
@@ -52,3 +53,4 @@ class LaunchOptions:
     cooperative: bool = False
     memory_fill: int | None = None
     race_mask: int = 0
+    lds_races: bool = False

@@ -21,6 +21,7 @@ _JOINED = "\0"
 _WRITTEN = "Written by parity init."
 _COMPLETE = "Complete shapes=, grid= and block= as the host has them, and remove the # signs."
 _CORRECT = "Correct the kernel, delete this comment, and run parity init again."
+_FAILS = "parity run fails until the kernel is correct."
 
 
 def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str], before: str = "") -> str:
@@ -74,7 +75,9 @@ def _text(op: Skeleton, reason: str) -> str:
         return f"# {op.kernel}: {op.omitted}"
     text = _template("op.py.j2").render(op=op).rstrip("\n")
     if not reason:
-        return text
+        first, _, rest = text.partition("\n")
+        finding = _wrapped(f"# A mistake: {op.finding.rstrip('.')}. {_FAILS}") if op.finding else []
+        return "\n".join((first, *finding, rest))
     first, *lines = (line if line.startswith("#") else f"# {line}" for line in text.splitlines())
     title, advice = ("Not declared", _CORRECT) if is_mistake(reason) else ("To be completed", _COMPLETE)
     todo = _wrapped(f"# {title}: {reason.rstrip('.')}. {advice}")

@@ -116,19 +116,21 @@ class ProbeLaunches:
     True as long as every launch ends with an access before the begin of a buffer that is not far away, as from a null
     pointer. ``constants`` are the contents of ``__constant__`` variables. A race counts with one of ``blocks``, None
     for any. If it ``grows``, a launch that reaches far is repeated with larger allocations: it shows only their sizes.
+    With ``lds_races``, a data race in shared memory is not a fault.
     """
 
     def __init__(
         self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int,
         deadline: float = math.inf, budget: int = BUDGET, constants: Mapping[str, Array] | None = None,
-        blocks: Collection[Triple] | None = None, *, grows: bool = False,
+        blocks: Collection[Triple] | None = None, *, grows: bool = False, lds_races: bool = False,
     ) -> None:  # fmt: skip
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
         self._budget, self._constants, self._blocks, self._grows = budget, constants or {}, blocks, grows
         self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share * (budget // BUDGET)
         self._deadline = deadline
         # A scalar that each wavefront of a Triton kernel loads, and one of them stores, is a race without effect.
-        self._options = LaunchOptions(race_mask=RACE_MASKS[0] if code.kernels[kernel].converged else 0)
+        mask = RACE_MASKS[0] if code.kernels[kernel].converged else 0
+        self._options = LaunchOptions(race_mask=mask, lds_races=lds_races)
         self.fault, self.race, self.cost, self.before = "", "", 0, True
         self.too_long, self.raced = set[object](), set[object]()
         self._size, self._places = 0, dict[str, Allocation]()

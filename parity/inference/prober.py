@@ -19,7 +19,7 @@ import itertools
 import math
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -71,7 +71,7 @@ class ProbedKernel:
     """A kernel of a module by its symbol, with its arguments, its data flow, and its launches in host code.
 
     ``limits`` are values that numbers may not exceed, such as the tile of a Triton kernel. ``usual`` are numbers for a
-    single launch.
+    single launch. With ``lds_races``, launches continue after a data race in shared memory.
     """
 
     code: CodeObject
@@ -81,6 +81,7 @@ class ProbedKernel:
     launches: Sequence[HostLaunch] = ()
     limits: tuple[int, ...] = ()
     usual: Mapping[str, int] = field(default_factory=dict)
+    lds_races: bool = False
 
     @property
     def name(self) -> str:
@@ -113,8 +114,22 @@ class Prober:
         key = self._key(kernel)
         if key not in self._results:
             self._begin(_SEARCH)
-            self._results[key] = self._like_similar(kernel) or self._probed(kernel)
+            self._results[key] = self._despite_race(kernel, self._explained)
         return self._results[key]
+
+    def _despite_race(
+        self, kernel: ProbedKernel, find: Callable[[ProbedKernel], InferredSpec | str]
+    ) -> InferredSpec | str:
+        """Return what ``find`` returns. If that is a race, find out the rest from launches that continue after it."""
+        found = find(kernel)
+        if isinstance(found, str) and found.startswith(RACES) and not kernel.lds_races:
+            self._begin(1 - _SEARCH)
+            rest = find(replace(kernel, lds_races=True))
+            return replace(rest, race=found) if isinstance(rest, InferredSpec) else found
+        return found
+
+    def _explained(self, kernel: ProbedKernel) -> InferredSpec | str:
+        return self._like_similar(kernel) or self._probed(kernel)
 
     def _key(self, kernel: ProbedKernel) -> tuple[object, ...]:
         """Return what determines the launches of a kernel. The rest of its module does not matter."""
@@ -123,7 +138,7 @@ class Prober:
             for each in kernel.launches
         )
         own, _, *texts = self._devices[BUDGET].parts(kernel.code, kernel.symbol)
-        return own, *texts, tuple(kernel.args), geometries, kernel.limits, tuple(kernel.usual.items())
+        return own, *texts, tuple(kernel.args), geometries, kernel.limits, tuple(kernel.usual.items()), kernel.lds_races
 
     def _begin(self, share: float) -> None:
         self._deadline = time.monotonic() + self._limit * share
@@ -169,7 +184,7 @@ class Prober:
         """
         key = self._key(kernel)
         if key not in self._measured:
-            self._measured[key] = self._measure(kernel)
+            self._measured[key] = self._despite_race(kernel, self._measure)
         return self._measured[key]
 
     def _measure(self, kernel: ProbedKernel) -> InferredSpec | str:
@@ -187,7 +202,7 @@ class Prober:
         """
         key = *self._key(kernel), *spec.shapes.items(), *spec.made.items(), *spec.grid
         if key not in self._whole:
-            self._whole[key] = self._written_whole(kernel, spec)
+            self._whole[key] = self._written_whole(replace(kernel, lds_races=bool(spec.race)), spec)
         return replace(spec, whole=self._whole[key])
 
     def _written_whole(self, kernel: ProbedKernel, spec: InferredSpec) -> frozenset[str]:
@@ -259,7 +274,7 @@ class Prober:
         launches = ProbeLaunches(
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget,
             dict(_constants(kernel.flow)), None if made else credible_blocks(kernel.name, kernel.launches, kernel.flow),
-            grows=grows,
+            grows=grows, lds_races=kernel.lds_races,
         )  # fmt: skip
         return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made, limits=kernel.limits)
 

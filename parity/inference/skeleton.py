@@ -67,6 +67,7 @@ class Skeleton:
         question: What could not be inferred.
         launched: Where and how host code launches the kernel.
         doubt: Why the results of CUDA and AMD may differ without a mistake of the port.
+        finding: A mistake of the kernel, which its cases show.
         again: Declares the kernel more carefully after this declaration failed for a reason. None if nothing is left.
     """
 
@@ -78,6 +79,7 @@ class Skeleton:
     question: str = ""
     launched: str = ""
     doubt: str = ""
+    finding: str = ""
     again: Callable[[str], Skeleton | None] = field(default=lambda reason: None, compare=False)
 
     @property
@@ -234,6 +236,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         question=question or rejected,
         launched=_launched(one),
         doubt=_doubt(one, spec),
+        finding=spec.race if spec else "",
         again=partial(_again, name, source, alike, attempt),
     )
 

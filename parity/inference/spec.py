@@ -98,6 +98,7 @@ class InferredSpec:
         small: Integer tensors whose elements launches have tried only from 0 to 3.
         is_measured: True if a single launch determines shapes and grid.
         calm: If not 0, all numbers have to be small and not negative; if 2, integers have to be 0 or 1.
+        race: A data race in shared memory, which every launch has.
     """
 
     shapes: Mapping[str, str]
@@ -119,6 +120,7 @@ class InferredSpec:
     small: frozenset[str] = frozenset()
     is_measured: bool = False
     calm: int = 0
+    race: str = ""
 
     @property
     def names(self) -> frozenset[str]:

@@ -68,6 +68,7 @@ struct Context {
   u32 in_order;              // whether workgroups run in the order of their numbers, whatever the seed
   u32 shuffled_lanes;        // whether atomics begin with the last lane, and diverged threads of a warp take turns
   u32 race_mask;             // of each byte that a load of a race returns, which then is not a fault; 0: races are faults
+  u32 lds_races;             // whether races in LDS are tolerated
   u32 raced;                 // whether the running load is part of such a race
   u32 sleeps;                // whether a wavefront that sleeps lets others run
   u32 grid_barriers;         // barriers of whole grids that were passed

@@ -120,7 +120,7 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
     if (writes)
       for (const Access &r : cell.read)
         if (t.conflicts(r, in_lds) && !(any_store && r.instruction & ATOMIC)) other = &r;
-    if (other) {
+    if (other && !(in_lds && c->lds_races)) {
       c->other = other->instruction & ~ATOMIC;
       const bool reads = !writes || other != &cell.write;
       if (reads && c->race_mask && !in_lds && other->who - t.begin < t.waves) c->raced |= !writes;

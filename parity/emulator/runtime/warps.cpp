@@ -182,6 +182,7 @@ struct Accesses { // of one instruction
     }
   }
   bool fails(u32 found, bool reads, u64 at, u32 bytes, u32 thread, u32 instruction, bool writes) const {
+    if (at >= c->lds && c->lds_races) return false;
     c->other = found & (ATOMIC - 1);
     if (reads && c->compares) return defer_load_fault(c, WARP_RACE, at, bytes, thread, instruction, writes ? c->other : instruction);
     return report(c, WARP_RACE, at, bytes, thread, instruction);
