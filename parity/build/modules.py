@@ -6,8 +6,9 @@ code that does not compile here. Code objects that are given instead of a source
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from parity.compilers.targets import TARGETS, Target, target
 from parity.emulator.amdgpu.listing import source_lines
 from parity.model.code_object import CodeObject, prebuilt
 from parity.model.finding import Finding
+from parity.op import Entry
 from parity.platform import subprocesses
 from parity.platform.cache import Cache, default_root
 from parity.platform.files import read_text
@@ -180,6 +182,38 @@ def helpful_port(suite: Suite, module: str, target: str) -> HelpfulPort | None:
         return None
     (helpful,) = build_suite(suite, [module], [target], jobs=1, hipifier=HELPFUL)
     return HelpfulPort(helpful.code_object, built.translation.spelled_out) if helpful.code_object else None
+
+
+def with_other_warps(suite: Suite, entry: Entry, name: str, symbol: str) -> Iterator[CodeObject]:
+    """Build the Triton kernel of a symbol for the target ``name`` with other numbers of warps and alignments.
+
+    This changes the order of its reductions and nothing else, unless the kernel itself uses the number of warps: then
+    it is not built. Numbers of warps that do not compile are left out.
+    """
+    kernel = next((each for each in entry.specializations if each.symbol == symbol), None)
+    path, folder = suite.files[entry.op.module].absolute(), suite.kernels.absolute()
+    text = read_text(path)
+    if kernel is None or _USES_WARPS.search(text):
+        return
+    to, store, warps = target(name), Cache(default_root() / "build"), int(kernel.options.get("num_warps") or 4)
+    for each, is_aligned in _LAYOUTS:
+        if each != warps or not is_aligned:
+            options, aligned = {**kernel.options, "num_warps": each}, kernel.aligned if is_aligned else ()
+            kernels = (replace(kernel, options=options, aligned=aligned).text,)
+            source = Source(entry.op.module, folder, path, CompileOptions(), {path: text}, kernels=kernels)
+            built = build_triton(source, to, store)
+            if built.code_object and symbol in built.code_object.kernels:
+                yield built.code_object
+
+
+_USES_WARPS = re.compile(r"\bnum_(?:warps|threads)\(|\bnum_warps\s*:|%tid|%ntid|\bgl\.|gluon")
+"""Matches sources whose kernels use the number of warps or of threads."""
+_LAYOUTS = ((1, False), (1, True), (16, True), (4, False), (2, True), (8, True))
+"""Numbers of warps, and whether pointers are aligned, the most useful ones first.
+
+With few warps, a thread has several elements: neighbors if pointers are aligned, and otherwise elements as far apart as
+there are threads, which AMD's wavefronts of 64 lanes add first.
+"""
 
 
 def _suite_settings(

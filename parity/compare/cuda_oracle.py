@@ -160,13 +160,33 @@ def expected_from_cuda(
         other = theirs() if _is_few(wrong) else None
         if other is None:
             return same
-        within = (other.spread > 0) & (change <= _allowed(computed, other.spread, _size(other.wide)))
-        return np.asarray(same | (wrong & (within | _is_mixed(other.wide))))
+        return np.asarray(same | (wrong & _explained(other, computed, change)))
 
     def bounds(_: Limits) -> Bounds:
         return Bounds(value, 0.0, allowed, allowed)
 
     return Expected(oracle, bounds, unspecified=mixed, accepts=accepted, bias=suspicion)
+
+
+@np.errstate(all="ignore")
+def explained_by_orders(oracle: Array, others: Sequence[Array], got: Array) -> Array:
+    """Return a mask of the elements whose distance from CUDA's is explained by orders of reductions.
+
+    ``others`` are outputs of CUDA's side with other orders. As for roundings, they explain a distance if they move the
+    element as far, and any value if it is a number in some orders only.
+    """
+    kind, runs = array_dtype(oracle), RoundingRuns(oracle, others)
+    if kind.is_block:
+        return np.asarray(np.logical_or.reduce([_alike(each, got) for each in others]))
+    if kind.is_float:
+        return _explained(runs, kind, np.abs(_wide(got) - runs.wide[0]))
+    return _explained_integers(runs, oracle, got)
+
+
+def _explained(side: RoundingRuns, kind: DType, change: Array) -> Array:
+    """Return a mask of the elements that the runs of a side move, and whose ``change`` these runs explain."""
+    within = (side.spread > 0) & (change <= _allowed(kind, side.spread, _size(side.wide)))
+    return np.asarray(within | _is_mixed(side.wide))
 
 
 def _is_few(wrong: Array) -> bool:
@@ -333,16 +353,16 @@ def _right_integers(
     oracle: Array, mine: RoundingRuns, got: Array, theirs: Callable[[], RoundingRuns | None] = _no_runs
 ) -> Array:
     """Return a mask of the integers that are as close to CUDA's as the runs of one side are to each other."""
+    right = _explained_integers(mine, oracle, got)
+    other = theirs() if _is_few(~right) else None
+    return right if other is None else right | _explained_integers(other, oracle, got)
 
+
+def _explained_integers(side: RoundingRuns, oracle: Array, got: Array) -> Array:
     def apart(a: Array, b: Array) -> Array:
         return np.asarray(np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64))
 
-    def explained(side: RoundingRuns) -> Array:
-        return np.asarray(apart(oracle, got) <= apart(np.minimum.reduce(side.runs), np.maximum.reduce(side.runs)))
-
-    right = explained(mine)
-    other = theirs() if _is_few(~right) else None
-    return right if other is None else right | explained(other)
+    return np.asarray(apart(oracle, got) <= apart(np.minimum.reduce(side.runs), np.maximum.reduce(side.runs)))
 
 
 def _right_blocks(oracle: Array, arithmetic: Arithmetic, mine: RoundingRuns | None, got: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,7 +53,8 @@ class Implementation:
     """An implementation under test: code on an open device, or a library. ``vendor`` selects the accuracy limits.
 
     ``oracle`` is CUDA's implementation, whose results judge an op without a reference. ``name`` denotes the
-    implementation in verdicts.
+    implementation in verdicts. ``other_warps`` yields code in which the Triton kernel of a symbol has other numbers of
+    warps.
     """
 
     session: Session | OpSession
@@ -61,6 +62,7 @@ class Implementation:
     code: CodeObject | None = None
     oracle: Implementation | None = None
     name: str = ""
+    other_warps: Callable[[str], Iterable[CodeObject]] = lambda symbol: ()
 
 
 def wrong_inputs(call: Call, verdict: Verdict) -> dict[str, str]:

@@ -23,6 +23,7 @@ from parity.engine.checked_case import (
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, kernel_code
 from parity.engine.library_judging import compute_and_judge
 from parity.engine.nondeterminism import judge_reordered
+from parity.engine.reduction_order import ORDERED, unordered
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, describe_os_error
 from parity.model.case import Case
 from parity.model.code_object import MissingKernel
@@ -142,6 +143,11 @@ def _explained(case: Case, judged: _Judged, implementation: Implementation, base
     wrong = verdict.first if verdict.failed else None
     if not wrong:
         return replace(judged, verdict=verdict)
+    if baseline and oracle and judged.expected:
+        judged = _unordered(replace(judged, verdict=verdict), oracle, implementation.vendor)
+        if judged.verdict.passed:
+            return judged
+        verdict = judged.verdict
     if baseline and (quieter := _judge_quiet_nans(case, call, implementation)):
         return replace(judged, verdict=quieter[0], expected=quieter[1])
     if call.references and _has_signalling_input(call, wrong.coordinates):
@@ -201,6 +207,18 @@ def _reordered(judged: _Judged, implementation: Implementation, theirs: Executab
         return None
     name, verdict = found
     return _name_output(name, call, verdict) if verdict.first else verdict
+
+
+def _unordered(judged: _Judged, oracle: Implementation, vendor: Vendor) -> _Judged:
+    """Return the result without elements that depend on the order of a reduction; unchanged if that explains none."""
+    assert judged.expected
+    got, found = _outputs(judged.call, judged.outcome), judged
+    for expected in unordered(judged.call, oracle, judged.expected, got):
+        verdict = replace(_compare(judged.call, expected, got, vendor), by=judged.verdict.by)
+        found = replace(judged, verdict=verdict.noted(ORDERED), expected=expected)
+        if verdict.passed:
+            break
+    return found
 
 
 def _with_tickets(call: Call, oracle: Implementation | None) -> ExecutableCode | None:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
-from parity.build.modules import HelpfulPort, helpful_port
+from parity.build.modules import HelpfulPort, helpful_port, with_other_warps
 from parity.compare.arbitration import Conclusion, SideResult
 from parity.compare.verdict import Status, Verdict
 from parity.compilers.targets import gpu_of
@@ -246,7 +246,10 @@ class Worker:
     def _implementation(self, entry: Entry, column: Column, oracle: Column | None = None) -> Implementation:
         code = self.plan.code.get((entry.op.module, column))
         cuda = self._implementation(entry, oracle) if oracle else None
-        return Implementation(self.session(column), column.vendor, code, cuda, column.known_as)
+        found = Implementation(self.session(column), column.vendor, code, cuda, column.known_as)
+        if not (code and column.live and entry.op.triton_kernel):
+            return found
+        return replace(found, other_warps=partial(with_other_warps, self.suite, entry, code.target))
 
     def _oracle(self, entry: Entry, task: Task, failing: CheckedCase) -> Column | None:
         """Return the column that judges smaller cases of a failure; None if the op has a reference."""
