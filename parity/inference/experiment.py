@@ -105,9 +105,10 @@ class Experiment:
 
     @property
     def fills(self) -> tuple[InputFill, ...]:
-        """The contents of tensors to try. Floating-point data does not matter without floating-point tensors."""
+        """The contents of tensors, and of flags, to try. Floating-point data matters only with such tensors."""
         has_real = any(each.dtype.is_float for each in self.pointers)
-        return tuple(map(InputFill, _REAL_DATA)) if has_real else (InputFill(),)
+        flags = (InputFill(flags=False),) if any(each.is_flag for each in self.args) else ()
+        return *(map(InputFill, _REAL_DATA) if has_real else (InputFill(),)), *flags
 
     @property
     def compared_fills(self) -> tuple[InputFill, ...]:

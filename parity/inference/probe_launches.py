@@ -49,7 +49,8 @@ class InputFill:
     """The content of tensors.
 
     Floating-point tensors are filled with ``real``, integer tensors with ``whole``, and the tensor called ``one`` with
-    ``value`` instead. With a ``seed``, the elements are random: numbers around 0, and small integers.
+    ``value`` instead. With a ``seed``, the elements are random: numbers around 0, and small integers. Arguments of one
+    byte are 0 unless ``flags`` is set.
     """
 
     real: float = 1
@@ -57,6 +58,7 @@ class InputFill:
     one: str = ""
     value: int = 0
     seed: int = 0
+    flags: bool = True
 
 
 @dataclass(frozen=True)
@@ -268,7 +270,10 @@ class ProbeLaunches:
         behind = {place: bytearray(_STRUCTURE) for place in self._behind}
         # Small integers may be values or switches, so each one is different.
         others = (each for each in self._args if not each.is_pointer and not each.is_whole)
-        values = {each.name: 0.5 if each.dtype.is_float else i for i, each in enumerate(others, 1)}
+        values = {
+            each.name: 0.5 if each.dtype.is_float else i * (config.fill.flags or not each.is_flag)
+            for i, each in enumerate(others, 1)
+        }
         for each in self._args:
             if each.is_pointer:
                 contents[each.name] = self._fill(each, places[each.name], config)

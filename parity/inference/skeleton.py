@@ -190,7 +190,7 @@ class _Attempt:
 
 def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt = _Attempt()) -> Skeleton:
     """Return the op of kernels that differ only in dtypes."""
-    one = alike[0]
+    one = max(alike, key=_most_lanes)  # wide accesses need sizes that suit the other kernels as well
     if "__hip_texture" in one.text or "__hip_surface" in one.text:
         return Skeleton("", one.text, omitted=_TEXTURE)
     if not any(each.is_pointer for each in one.args):
@@ -211,7 +211,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     tables = tables if spec else {}
     tensors = tensors_by_role(one, written, kinds, spec, cautious=attempt.cautious)
     if spec:
-        spec = _with_distinct(spec, tensors) if attempt.apart else spec
+        spec = _with_distinct(spec, tensors, one) if attempt.apart else spec
         tensors.inputs.update({table: each.dtype for table, each in tables.items()})
         shapes = {**spec.shapes, **{table: str(each.count) for table, each in tables.items()}}
         few = {name: 1 if tables[name].count > 1 else CONSTANT for name in counts}
@@ -275,10 +275,15 @@ def _scaled(spec: InferredSpec, attempt: _Attempt, fixed: Collection[str]) -> In
     return replace(spec, shapes=shapes, whole=frozenset(), calm=attempt.calm)
 
 
-def _with_distinct(spec: InferredSpec, tensors: Tensors) -> InferredSpec:
-    """Return a specification whose integer inputs, or else updated integers, hold all positions in order."""
+def _with_distinct(spec: InferredSpec, tensors: Tensors, one: Signature) -> InferredSpec:
+    """Return a specification whose integer inputs, or else updated integers, hold all positions in order.
+
+    Other roles remain, except offsets that the kernel's code does not show.
+    """
     found = _positions(tensors.inputs) or _positions(tensors.updates)
-    return replace(spec, roles={**dict.fromkeys(found, IndexRole("ascending")), **spec.roles})
+    shown = {each.name for each in one.args if one.flow and each.key in one.flow.offsets}
+    roles = {name: role for name, role in spec.roles.items() if role.use != "offsets" or name in shown}
+    return replace(spec, roles={**dict.fromkeys(found, IndexRole("ascending")), **roles})
 
 
 def _positions(kinds: Mapping[str, str]) -> list[str]:
@@ -315,7 +320,7 @@ def _keywords(
     spelling = {SUFFIXES[name]: name for each in alike for name in each.types if SUFFIXES.get(name, name) != name}
     words, structs = structured_words(one, call.words)
     symbols = {each.source: name for name, each in tables.items()}
-    strides: Literal = "aligned" if max(each.lanes for each in pointers) > 1 else stride_kinds(spec, tensors)
+    strides: Literal = "aligned" if max(map(_most_lanes, alike)) > 1 else stride_kinds(spec, tensors)
     optional = (
         Keyword("structs", structs),
         *call.shapes,
@@ -346,6 +351,11 @@ def _keywords(
         *call.launch,
         Keyword("grid_stride", _is_strided(one, spec)),
     ]
+
+
+def _most_lanes(one: Signature) -> int:
+    """Return the most elements of an access."""
+    return max((each.lanes for each in one.tensors), default=1)
 
 
 def _others(count: int) -> str:

@@ -52,6 +52,11 @@ class KernelArgument:
         """True for an integer that may be an extent."""
         return not self.is_pointer and not self.dtype.is_float and self.dtype.itemsize >= 4
 
+    @property
+    def is_flag(self) -> bool:
+        """True for a number of one byte, which is 0 or 1 in most kernels."""
+        return not self.is_pointer and self.dtype.itemsize == 1
+
 
 @dataclass(frozen=True)
 class IndexRole:

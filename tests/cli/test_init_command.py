@@ -559,3 +559,34 @@ def test_init_instances_of_template_share_finding(parity, tmp_path, sources, wit
     made, text = parity("init", "--kernels", "src"), (tmp_path / "cases" / "spread.py").read_text()
     assert made.err.count("data race in") == 1 and "spread.spread_64: data race in" in made.err, made.err
     assert text.count("# A mistake: data race in") == 3 == text.count("\nspread_"), text
+
+
+MAPS = """#include <cuda_fp16.h>
+template <typename T> __global__ void gathered(int n, int c, const T* x, T* y, const int* map, bool back) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int pair = sizeof(T) == 4 ? 1 : 2, row = i / (c / pair), column = i % (c / pair);
+    if (row >= n) return;
+    int from = map[2 * row + back];
+    if (from < 0) return;
+    if (pair == 1) y[row * c + column] = x[from * c + column];
+    else ((half2*)y)[(row * c + 2 * column) / 2] = ((const half2*)x)[(from * c + 2 * column) / 2];
+}
+__global__ void scattered(int n, int most, int c, const float* x, float* y, const int* map, bool back) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, row = i / c, column = i % c;
+    if (row >= n) return;
+    int to = map[2 * row + 1 - back];
+    if (to < 0 || to >= most) return;
+    y[to * c + column] += x[row * c + column];
+}
+void host(float* x, half* y, int n, int most, int c, int* map, bool back) {
+    gathered<float><<<ceil((double)(n * c) / 256), 256>>>(n, c, x, x, map, back);
+    gathered<half><<<ceil((double)(n * c) / 256), 256>>>(n, c, y, y, map, back);
+    scattered<<<ceil((double)(n * c) / 256), 256>>>(n, most, c, x, x, map, back);
+}
+"""
+
+
+def test_init_flags_wide_dtypes_and_written_positions(parity, tmp_path, sources, with_nvcc):
+    sources(maps=MAPS)
+    made, text = parity("init", "--kernels", "src"), (tmp_path / "cases" / "maps.py").read_text()
+    assert made.code == 0 and "To be completed" not in text and 'strides="aligned"' in text, text
