@@ -76,7 +76,7 @@ def hinted_spec(experiment: Experiment, hint: LaunchHint, condition: Condition) 
     if shapes is None or (found := _under_condition(experiment, shapes, condition, hint.block)) is None:
         return None
     positive = tuple(f"{text} > 0" for text in experiment.made.values() if "-" in text)
-    return replace(found, where=(*found.where, *positive, *limits), made=experiment.made)
+    return replace(found, where=(*found.where, *positive, *limits))
 
 
 def _formulas(

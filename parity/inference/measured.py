@@ -235,7 +235,7 @@ def _measured(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[bool,
         roles={name: replace(role, bound=str(known.get(role.bound, ""))) for name, role in roles.items()},
         ranges=dict.fromkeys(limited, f"0..{most}"),
         is_measured=True,
-        made={**{name: str(value) for name, value in numbers.items()}, **experiment.made},
+        made={name: str(value) for name, value in {**numbers, **experiment.made_numbers(numbers)}.items()},
     )
     seeds = (InputFill(seed=seed) for seed in _SEEDS)
     raced = not experiment.scattered and any(experiment.has_race(known, grid, block, shared, fill) for fill in seeds)

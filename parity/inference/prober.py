@@ -49,6 +49,7 @@ from parity.inference.spec import (
     holds,
     triple,
 )
+from parity.inference.strides import strides_of_structures
 from parity.model.code_object import CodeObject, source_name
 from parity.model.dtypes import NUMBERS, Array
 from parity.platform.cache import Cache, default_root
@@ -270,13 +271,14 @@ class Prober:
     def _experiment(
         self, kernel: ProbedKernel, made: Mapping[str, str], *, share: int, budget: int = BUDGET, grows: bool = False
     ) -> Experiment:
-        numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in made)
+        formulas = {**strides_of_structures(kernel.args), **made}
+        numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in formulas)
         launches = ProbeLaunches(
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget,
             dict(_constants(kernel.flow)), None if made else credible_blocks(kernel.name, kernel.launches, kernel.flow),
             grows=grows, lds_races=kernel.lds_races,
         )  # fmt: skip
-        return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made, limits=kernel.limits)
+        return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, formulas, limits=kernel.limits)
 
 
 def _similarity(kernel: ProbedKernel) -> object:

@@ -118,4 +118,5 @@ def _spec(
             for name, rule in experiment.strides.items()
             for i, stride in enumerate(rule.strides)
         },
+        made=experiment.made,
     )

@@ -1,4 +1,4 @@
-"""Finds tensors whose strides are arguments of the kernel, and the extents that the strides belong to."""
+"""Finds strides among the arguments of a kernel, and the extents that the strides belong to."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from parity.inference.probe_launches import Observation
-from parity.inference.spec import AXES, GRID_EXTENTS, Numbers, Triple
+from parity.inference.spec import AXES, GRID_EXTENTS, KernelArgument, Numbers, Triple
 
 _NAME = re.compile(r"(?i)(\w*?)_?(?:stride|pitch)\w*")
 """Matches the name of a stride. The group is what precedes it, often the tensor's name."""
+_FIELD = re.compile(r"(?:\w+_)?(size|stride)s?_+(\d+)")
+"""Matches the name of an extent or a stride in a structure that describes a tensor."""
 _RADIX = 12
 """A number larger than any extent in ``_EXTENTS``."""
 _EXTENTS = (7, 5, 3, 11, 2), (3, 7, 11, 2, 5)
@@ -28,6 +30,20 @@ class StrideRule:
 
     dims: tuple[str, ...]
     strides: tuple[str, ...]
+
+
+def strides_of_structures(args: Sequence[KernelArgument]) -> dict[str, str]:
+    """Return formulas of the strides in structures with a pointer, extents and strides, for dense tensors."""
+    found = dict[str, str]()
+    for place in {each.key[0] for each in args if each.is_pointer}:
+        fields: dict[str, dict[int, str]] = {"size": {}, "stride": {}}
+        for each in args:
+            if each.is_whole and each.key[0] == place and (match := _FIELD.fullmatch(each.name)):
+                fields[match[1]][int(match[2])] = each.name
+        sizes, strides = fields.values()
+        if sizes.keys() == strides.keys():
+            found |= {name: "*".join(sizes[j] for j in sorted(sizes) if j > i) or "1" for i, name in strides.items()}
+    return found
 
 
 def find_strides(numbers: Sequence[str], axes: Sequence[str], observe: Observe) -> dict[str, StrideRule]:

@@ -590,3 +590,23 @@ def test_init_flags_wide_dtypes_and_written_positions(parity, tmp_path, sources,
     sources(maps=MAPS)
     made, text = parity("init", "--kernels", "src"), (tmp_path / "cases" / "maps.py").read_text()
     assert made.code == 0 and "To be completed" not in text and 'strides="aligned"' in text, text
+
+
+ACCESSORS = """#include <torch/extension.h>
+__global__ void widened(const torch::PackedTensorAccessor32<float, 3, torch::RestrictPtrTraits> x,
+                        torch::PackedTensorAccessor32<float, 3, torch::RestrictPtrTraits> y, int radius) {
+    int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= x.size(1) || column >= x.size(2)) return;
+    float sum = 0;
+    for (int i = column - radius; i <= column + radius; i++)
+        if (i >= 0 && i < x.size(2)) sum += x[blockIdx.z][row][i];
+    y[blockIdx.z][row][column] = sum;
+}
+"""
+
+
+def test_init_accessors_are_dense(parity, tmp_path, sources, with_nvcc):
+    sources(wide=ACCESSORS)
+    assert parity("init", "--kernels", "src").code == 0
+    text = (tmp_path / "cases" / "wide.py").read_text()
+    assert "x_stride_0:i32=256 x_stride_1:i32=16" in text and 'outputs={"y_data": "f32"}' in text, text
