@@ -94,6 +94,9 @@ class Executor:
     def _free(self, values: Sequence[int], _: bytes) -> None:
         self._memory.forget(values[0])
 
+    def _map(self, values: Sequence[int], _: bytes) -> None:
+        self._memory.remap(*values[:3])
+
     def _load(self, values: Sequence[int], data: bytes) -> tuple[int, bytes]:
         number = values[0]
         used = {each.copy for each in self._objects.values() if each.image == data}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import ctypes
 import mmap
 
 import numpy as np
@@ -17,6 +18,10 @@ RESERVED = 4 << 30
 """Bytes at the end for the emulator: variables, LDS, scratch memory."""
 _SYSTEM = 1 << 16
 _SLOT = 1 << 32
+_MAP_FIXED = 0x10  # of Linux
+_mmap = ctypes.CDLL(None, use_errno=True).mmap
+_mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+_mmap.restype = ctypes.c_void_p
 
 
 class SharedMemory(DeviceMemory):
@@ -30,7 +35,8 @@ class SharedMemory(DeviceMemory):
     def __init__(self, data: int, state: int) -> None:
         self.capacity, self._system = RESERVED + _SYSTEM, _SYSTEM
         self.slots = SPACE // _SLOT
-        self._maps = [mmap.mmap(file, SPACE, flags=mmap.MAP_SHARED | NO_RESERVE) for file in (data, state)]
+        self._files = data, state
+        self._maps = [mmap.mmap(file, SPACE, flags=mmap.MAP_SHARED | NO_RESERVE) for file in self._files]
         self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
         self.size = self.end = SPACE
         self.allocations = []
@@ -55,6 +61,18 @@ class SharedMemory(DeviceMemory):
         """Take note that the program freed an allocation."""
         if known := self._by_address.pop(address, None):
             self.allocations.remove(known)
+
+    def remap(self, address: int, size: int, source: int) -> None:
+        """Give addresses the pages of other addresses, as ``runtime/memory.c`` does in the program's process.
+
+        Raises:
+            OSError: the system refuses.
+        """
+        access, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | NO_RESERVE | _MAP_FIXED
+        for file, array in zip(self._files, (self.data, self.state), strict=True):
+            at = array.ctypes.data + address - BASE
+            if _mmap(at, size, access, flags, file, source - BASE) != at:
+                raise OSError(ctypes.get_errno(), f"cannot map {size} bytes of the GPUs' memory")
 
     def part(self, address: int, size: int) -> slice:
         """Return the slice of ``data`` and ``state`` with these bytes."""

@@ -23,11 +23,12 @@ class Action(IntEnum):
 
     ALLOCATE = 1
     FREE = 2
-    LOAD = 3
-    UNLOAD = 4
-    VARIABLE = 5
-    LAUNCH = 6
-    FINISH = 7
+    MAP = 3
+    LOAD = 4
+    UNLOAD = 5
+    VARIABLE = 6
+    LAUNCH = 7
+    FINISH = 8
 
 
 _ANSWERED = (Action.LOAD, Action.VARIABLE, Action.LAUNCH, Action.FINISH)

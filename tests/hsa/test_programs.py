@@ -17,7 +17,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 LIBRARIES = {"compiled": ("-lhiprtc",), "random": ("-lrocrand",)}
 NAMES = (
     *("launch", "copies", "streams", "graphs", "several", "compiled", "random", "cooperative", "primitives"),
-    "textures",
+    *("textures", "mapped"),
 )
 TARGETS = {"several": "gfx90a,gfx1100"}
 

@@ -44,7 +44,6 @@ API hsa_status_t hsa_status_string(hsa_status_t status, const char **out) {
     return SUCCESS;
 }
 
-#define VALUE(type, ...) return *(type *)out = (type)(__VA_ARGS__), SUCCESS
 #define TEXT(size, text) return memset(out, 0, size), strncpy(out, text, (size) - 1), SUCCESS
 
 API hsa_status_t hsa_system_get_info(int attribute, void *out) {

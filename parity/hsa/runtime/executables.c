@@ -13,7 +13,7 @@ struct Loaded {
 };
 struct Executable { struct Loaded *loaded; };
 struct Reader { const void *data; size_t size; };
-struct Found { struct Found *next; const struct Symbol *symbol; struct Loaded *loaded; uint64_t address; };
+struct Found { const struct Symbol *symbol; struct Loaded *loaded; uint64_t address; };
 
 static uint64_t numbers;
 
@@ -75,7 +75,7 @@ API hsa_status_t hsa_executable_get_symbol_by_name(hsa_executable_t handle, cons
                 (!agent || agent->handle == loaded->agent)) {
                 struct Found *found = malloc(sizeof *found);
                 if (!found) return OUT_OF_RESOURCES;
-                *found = (struct Found){NULL, symbol, loaded, 0};
+                *found = (struct Found){symbol, loaded, 0};
                 out->handle = (uint64_t)found;
                 return SUCCESS;
             }
@@ -83,8 +83,6 @@ API hsa_status_t hsa_executable_get_symbol_by_name(hsa_executable_t handle, cons
         }
     return INVALID_SYMBOL_NAME;
 }
-
-#define VALUE(type, ...) return *(type *)out = (type)(__VA_ARGS__), SUCCESS
 
 API hsa_status_t hsa_executable_symbol_get_info(hsa_symbol_t handle, int attribute, void *out) {
     struct Found *found = (struct Found *)handle.handle;

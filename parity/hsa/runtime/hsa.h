@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define API __attribute__((visibility("default")))
+#define VALUE(type, ...) return *(type *)out = (type)(__VA_ARGS__), SUCCESS  // of a query whose result is `out`
 
 typedef int hsa_status_t;
 enum {
@@ -79,7 +80,7 @@ hsa_status_t memory_copy(void *to, const void *from, size_t size);
 void memory_fill_state(uint64_t address, size_t size, uint8_t state);
 
 // --- server.c ---
-enum Action { ALLOCATE = 1, FREE, LOAD, UNLOAD, VARIABLE, LAUNCH, FINISH };
+enum Action { ALLOCATE = 1, FREE, MAP, LOAD, UNLOAD, VARIABLE, LAUNCH, FINISH };
 struct Reply { int64_t status; uint64_t value, bytes; };
 hsa_status_t server_start(void);
 void server_tell(enum Action action, const uint64_t *values, int count, const void *data, size_t bytes);

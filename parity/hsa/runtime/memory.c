@@ -205,9 +205,27 @@ API hsa_status_t hsa_amd_pointer_info(const void *at, struct PointerInfo *info, 
     return SUCCESS;
 }
 
-// --- virtual memory: reserving allocates addresses, mapping makes their bytes accessible ---
+// --- virtual memory: a reservation has addresses; mapping gives them the pages of a handle ---
 
-struct Handle { hsa_pool_t pool; size_t size; uint64_t at; };
+struct Handle { struct Block *block; _Atomic int users; };  // users: who created it, and its mappings
+struct Mapping { struct Mapping *next; uint64_t at; size_t size; struct Handle *handle; };
+static struct Mapping *mappings;
+
+// Gives addresses the pages of other addresses, here and in the emulator.
+static bool remap(uint64_t at, size_t size, uint64_t from) {
+    const int access = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
+    const off_t offset = (off_t)(from - BASE);
+    if (mmap((void *)at, size, access, flags, data_file, offset) == MAP_FAILED) return false;
+    if (mmap(state + (at - BASE), size, access, flags, state_file, offset) == MAP_FAILED) return false;
+    server_tell(MAP, (uint64_t[]){at, size, from}, 3, NULL, 0);
+    return true;
+}
+
+static void leave(struct Handle *handle) {
+    if (atomic_fetch_sub(&handle->users, 1) > 1) return;
+    memory_free(handle->block);
+    free(handle);
+}
 
 static hsa_status_t reserve(void **out, size_t size, uint64_t alignment) {
     struct Block *block = memory_allocate(0, size, alignment > PAGE ? alignment : PAGE, 0, "reserved");
@@ -224,26 +242,46 @@ API hsa_status_t hsa_amd_vmem_address_reserve_align(void **out, size_t size, uin
 }
 API hsa_status_t hsa_amd_vmem_address_free(void *at, size_t size) { return hsa_amd_memory_pool_free(at); }
 API hsa_status_t hsa_amd_vmem_handle_create(hsa_pool_t pool, size_t size, int type, uint64_t flags, hsa_vmem_t *out) {
+    if (!size || size % PAGE) return INVALID_ARGUMENT;
     struct Handle *handle = malloc(sizeof *handle);
-    if (!handle) return OUT_OF_RESOURCES;
-    *handle = (struct Handle){pool, size, 0};
+    struct Block *block = handle ? memory_allocate((int)(pool.handle / 8) - 1, size, PAGE, fresh(), "mapped") : NULL;
+    if (!block) return free(handle), OUT_OF_RESOURCES;
+    handle->block = block, handle->users = 1;
     out->handle = (uint64_t)handle;
     return SUCCESS;
 }
 API hsa_status_t hsa_amd_vmem_handle_release(hsa_vmem_t handle) {
-    free((void *)handle.handle);
+    if (!handle.handle) return INVALID_ALLOCATION;  // the HIP runtime also releases what it could not create
+    leave((struct Handle *)handle.handle);
     return SUCCESS;
 }
 API hsa_status_t hsa_amd_vmem_map(void *at, size_t size, size_t offset, hsa_vmem_t handle, uint64_t flags) {
     struct Handle *mapped = (struct Handle *)handle.handle;
-    if (mapped->at) return refused("hsa_amd_vmem_map", "a second mapping of the same memory");
-    mapped->at = (uint64_t)at;
-    memory_fill_state((uint64_t)at, size, fresh());
+    const size_t room = mapped->block->size;
+    if (!inside((uint64_t)at, size) || ((uint64_t)at | size | offset) % PAGE || offset > room || size > room - offset)
+        return INVALID_ARGUMENT;
+    struct Mapping *mapping = malloc(sizeof *mapping);
+    if (!mapping || !remap((uint64_t)at, size, mapped->block->address + offset)) return free(mapping), OUT_OF_RESOURCES;
+    atomic_fetch_add(&mapped->users, 1);
+    pthread_mutex_lock(&lock);
+    *mapping = (struct Mapping){mappings, (uint64_t)at, size, mapped}, mappings = mapping;
+    pthread_mutex_unlock(&lock);
     return SUCCESS;
 }
 API hsa_status_t hsa_amd_vmem_unmap(void *at, size_t size) {
-    memory_fill_state((uint64_t)at, size, 0);
-    return SUCCESS;
+    struct Mapping *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (struct Mapping **place = &mappings; *place && !found; place = &(*place)->next)
+        if ((*place)->at == (uint64_t)at && (*place)->size == size) {
+            found = *place, *place = found->next;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+    if (!found) return INVALID_ARGUMENT;
+    const bool done = remap(found->at, size, found->at);
+    leave(found->handle);
+    free(found);
+    return done ? SUCCESS : OUT_OF_RESOURCES;
 }
 API hsa_status_t hsa_amd_vmem_set_access(void *at, size_t size, const void *access, size_t count) { return SUCCESS; }
 API hsa_status_t hsa_amd_vmem_get_access(void *at, uint32_t *permissions, hsa_agent_t agent) {

@@ -16,7 +16,6 @@ struct Handler {
     int64_t compared;
     bool (*call)(int64_t, void *);
     void *argument;
-    bool running, removed;
 };
 static struct Handler *handlers;
 static pthread_t thread;
@@ -68,7 +67,7 @@ void signal_finish(hsa_signal_t signal, uint64_t start, uint64_t end) {
     signals_changed();
 }
 
-// Waits until the condition holds or `deadline` (ns) has passed. Kernels change signals without a notice, hence the limit.
+// Waits until the condition holds or `timeout` (ns) has passed. Kernels change signals without a notice, hence the limit.
 static int64_t wait(struct Signal *signal, int condition, int64_t compared, uint64_t timeout) {
     const uint64_t begin = now();
     pthread_mutex_lock(&lock);
@@ -116,7 +115,7 @@ API hsa_status_t hsa_amd_signal_async_handler(hsa_signal_t signal, int condition
                                               bool (*call)(int64_t, void *), void *argument) {
     struct Handler *handler = calloc(1, sizeof *handler);
     if (!handler) return OUT_OF_RESOURCES;
-    *handler = (struct Handler){NULL, signal_of(signal), condition, value, call, argument, false, false};
+    *handler = (struct Handler){NULL, signal_of(signal), condition, value, call, argument};
     pthread_mutex_lock(&lock);
     if (!started) started = !pthread_create(&thread, NULL, watch, NULL) && !pthread_detach(thread);
     struct Handler **last = &handlers;  // handlers run in the order of their registration
