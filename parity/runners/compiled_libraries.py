@@ -1,4 +1,4 @@
-"""Runners of AMD's libraries that hip-python lacks: MIOpen, rocBLAS, rocRAND, and hipCUB with rocPRIM.
+"""Runners of AMD's libraries that hip-python lacks: MIOpen, rocBLAS, rocRAND, rocThrust, and hipCUB with rocPRIM.
 
 Each library has a C++ source in ``library_calls`` with a table of functions by op. hipcc compiles it when it is first
 used. A separate process loads it and passes tensors and parameters by name.
@@ -143,6 +143,13 @@ class HipCubRunner(CompiledLibrary):
             "f16": "__half", "bf16": "hip_bfloat16", "f32": "float", "f64": "double",
         }
     )  # fmt: skip
+
+
+class RocThrustRunner(CompiledLibrary):
+    """Sort, scan and reduce. Each row of a tensor is a call."""
+
+    name, header, linked, package = "rocthrust", "thrust/rocthrust_version.hpp", "", "librocthrust-dev"
+    types = MappingProxyType({name: HipCubRunner.types[name] for name in ("u8", "u32", "i64", "f32", "f64")})
 
 
 @dataclass(frozen=True)

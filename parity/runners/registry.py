@@ -29,6 +29,7 @@ BUILT_IN = {
     "rocblas": "parity.runners.compiled_libraries:RocBlasRunner",
     "miopen": "parity.runners.compiled_libraries:MiopenRunner",
     "hipcub": "parity.runners.compiled_libraries:HipCubRunner",
+    "rocthrust": "parity.runners.compiled_libraries:RocThrustRunner",
     "rocrand": "parity.runners.compiled_libraries:RocRandRunner",
     "recorded": "parity.runners.replay:ReplayRunner",
 }

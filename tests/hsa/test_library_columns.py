@@ -19,6 +19,7 @@ CASES = {
     "rocblas": "gemm.strided_batched[f32](a=2x5x7~small@0 b=2x7x3~small@0)",
     "miopen": "reduce.softmax[f32](x=3x7~normal@0)",
     "hipcub": "scan.sum[f32](x=100~small@0)",
+    "rocthrust": "sort.argsort_desc[f32](x=3x70~normal@0)",
     "rocrand": "rng.philox[u32](seed=7 offset=3 n=9)",
 }
 

@@ -17,7 +17,7 @@ from parity.runners import Computation, OpRunner, Probe, Unsupported, runner
 from parity.runners import compiled_libraries as libraries
 from parity.runners.hip_libraries import LibraryError
 
-NAMES = ("miopen", "rocblas", "hipcub", "rocrand")
+NAMES = ("miopen", "rocblas", "hipcub", "rocthrust", "rocrand")
 CALLS = Path(libraries.__file__).with_name("library_calls")
 
 needs_hip = pytest.mark.skipif(importlib.util.find_spec("hip") is None, reason="needs hip-python")
