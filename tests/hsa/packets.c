@@ -36,6 +36,9 @@ int hsa_executable_freeze(Handle, const char *);
 int hsa_executable_get_symbol_by_name(Handle, const char *, const Handle *, Handle *);
 int hsa_executable_symbol_get_info(Handle, int, void *);
 int hsa_amd_vmem_handle_create(Handle, size_t, int, uint64_t, Handle *);
+int hsa_amd_vmem_address_reserve(void **, size_t, uint64_t, uint64_t);
+int hsa_amd_vmem_map(void *, size_t, size_t, Handle, uint64_t);
+int hsa_amd_vmem_unmap(void *, size_t);
 int hsa_amd_ipc_memory_create(void *, size_t, void *);
 
 #define CHECK(call)                                                               \
@@ -147,9 +150,23 @@ int main(int count, char **arguments) {
     CHECK(hsa_memory_copy(found, out, sizeof found));
     printf("%u %u %u %u\n", found[0], found[1], found[2], found[3]);
 
-    Handle memory;
-    char shared[32];
-    EXPECT(hsa_amd_vmem_handle_create(device, 64 << 20, 0, 0, &memory) == 0x1008);  // HSA_STATUS_ERROR_OUT_OF_RESOURCES
+    // Memory keeps its values when it moves to other addresses.
+    const size_t page = 4096;
+    char *space, shared[32];
+    Handle memory, large;
+    CHECK(hsa_amd_vmem_handle_create(device, page, 0, 0, &memory));
+    CHECK(hsa_amd_vmem_address_reserve((void **)&space, 2 * page, 0, 0));
+    CHECK(hsa_amd_vmem_map(space, page, 0, memory, 0));
+    values[1] = space;
+    wait_for(post(queue, LAUNCH, launch));
+    CHECK(hsa_amd_vmem_unmap(space, page));
+    CHECK(hsa_amd_vmem_map(space + page, page, 0, memory, 0));
+    values[0] = space + page, values[1] = out;
+    wait_for(post(queue, LAUNCH, launch));
+    CHECK(hsa_memory_copy(found, out, sizeof found));
+    EXPECT(((uint32_t *)(space + page))[3] == 400 && found[0] == 4 && !found[3]);
+
+    EXPECT(hsa_amd_vmem_handle_create(device, 64 << 20, 0, 0, &large) == 0x1008);  // HSA_STATUS_ERROR_OUT_OF_RESOURCES
     EXPECT(hsa_amd_ipc_memory_create(x, sizeof numbers, shared) == 47);
     CHECK(hsa_shut_down());
     return 0;

@@ -29,7 +29,9 @@ def run(tmp_path_factory):
     assert result.returncode == 0, result.stderr
     settings = {**os.environ, **environment(folder, ("gfx1100", "gfx90a"), memory=32 << 20)}
     command = [program, built.code_object.binary]
-    return lambda *arguments: subprocess.run([*command, *arguments], capture_output=True, text=True, env=settings)
+    return lambda *arguments: subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, env=settings, timeout=300
+    )
 
 
 def test_packets_wait_for_their_signals(run):
