@@ -112,13 +112,13 @@ class ProbeLaunches:
     """Runs the launches of one kernel, each configuration once.
 
     ``device`` executes at most ``budget`` instructions per launch, ``share`` divides the usual limits, and no launch
-    begins after ``deadline`` (``time.monotonic``). ``fault`` describes the first launch that failed, ``race`` the first
-    one with a data race in shared memory, and ``raced`` are the configurations with one in global memory. ``cost`` is
-    the number of instructions of the last launch, and ``too_long`` are the configurations that need more. ``before`` is
-    True as long as every launch ends with an access before the begin of a buffer that is not far away, as from a null
-    pointer. ``constants`` are the contents of ``__constant__`` variables. A race counts with one of ``blocks``, None
-    for any. If it ``grows``, a launch that reaches far is repeated with larger allocations: it shows only their sizes.
-    With ``lds_races``, a data race in shared memory is not a fault.
+    begins after ``deadline`` (``time.process_time``). ``fault`` describes the first launch that failed, ``race`` the
+    first one with a data race in shared memory, and ``raced`` are the configurations with one in global memory.
+    ``cost`` is the number of instructions of the last launch, and ``too_long`` are the configurations that need more.
+    ``before`` is True as long as every launch ends with an access before the begin of a buffer that is not far away, as
+    from a null pointer. ``constants`` are the contents of ``__constant__`` variables. A race counts with one of
+    ``blocks``, None for any. If it ``grows``, a launch that reaches far is repeated with larger allocations: it shows
+    only their sizes. With ``lds_races``, a data race in shared memory is not a fault.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class ProbeLaunches:
         Raises:
             MemoryFault: the allocations are too small.
         """
-        if time.monotonic() > self._deadline:
+        if time.process_time() > self._deadline:
             raise ProbeLimit("the time limit (--limit) ended its inference")
         if not self._launches or self._instructions < 0:
             raise ProbeLimit

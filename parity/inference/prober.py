@@ -22,8 +22,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import UsageError
 from parity.inference.conditions import Condition, credible_blocks, likely_blocks, numbers_for
@@ -36,10 +34,9 @@ from parity.inference.launch_hints import launch_hints
 from parity.inference.measured import has_given_block, measured_spec
 from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, InputFill, ProbeLaunches, ProbeLimit
 from parity.inference.ptx_dataflow import Flow
-from parity.inference.signature import element_dtype
+from parity.inference.signature import constant_content
 from parity.inference.spec import (
     ALWAYS_FAULTS,
-    CONSTANT,
     RACES,
     InferredSpec,
     KernelArgument,
@@ -51,7 +48,7 @@ from parity.inference.spec import (
 )
 from parity.inference.strides import strides_of_structures
 from parity.model.code_object import CodeObject, source_name
-from parity.model.dtypes import NUMBERS, Array
+from parity.model.dtypes import Array
 from parity.platform.cache import Cache, default_root
 
 _SHARE, _FAILURES = 4, 2
@@ -91,7 +88,10 @@ class ProbedKernel:
 
 
 class Prober:
-    """Infers specifications of kernels on an emulated device. ``limit`` is the time for each kernel in seconds."""
+    """Infers specifications of kernels on an emulated device.
+
+    ``limit`` is the processor time for each kernel in seconds.
+    """
 
     def __init__(self, limit: float = math.inf) -> None:
         self._limit = limit
@@ -142,7 +142,7 @@ class Prober:
         return own, *texts, tuple(kernel.args), geometries, kernel.limits, tuple(kernel.usual.items()), kernel.lds_races
 
     def _begin(self, share: float) -> None:
-        self._deadline = time.monotonic() + self._limit * share
+        self._deadline = time.process_time() + self._limit * share
 
     def _probed(self, kernel: ProbedKernel) -> InferredSpec | str:
         found = self._hinted(kernel) or self._searched(kernel)
@@ -320,11 +320,7 @@ def _listed(names: Collection[str]) -> str:
 
 
 def _constants(flow: Flow) -> Iterator[tuple[str, Array]]:
-    """Yield the symbols of constants with their contents: integers, and floating-point numbers, which are 1.
-
-    With zeros in the place of these numbers, a kernel may divide by 0 or write 0 everywhere.
-    """
+    """Yield the symbols of constants with their contents."""
     for symbol, table in flow.tables.items():
-        if dtype := NUMBERS.get(element_dtype(table.types)):
-            value = 1 if dtype.is_float else CONSTANT
-            yield source_name(symbol), dtype.convert(np.full(table.size // dtype.itemsize, value))
+        if (content := constant_content(table)) is not None:
+            yield source_name(symbol), content

@@ -36,6 +36,7 @@ _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.(?P<type>[a-z]+\d+)(?P<poin
 _REGISTER = re.compile(r"%[a-z]+\d+|%(?:tid|ntid|ctaid|nctaid)\.[xyz]")
 _PARAM = re.compile(r"\[(?P<kernel>[\w$]+)_param_(?P<place>\d+)(?:\+(?P<byte>\d+))?\]")
 _NAMED_PARAM = re.compile(r"[\w$]+_param_(\d+)")
+_DIRECT = re.compile(r"\[[A-Za-z_$][\w$]*(?:\+(\d+))?\]")
 _BASED = re.compile(r"\[(?P<base>%[a-z]+\d+)(?:\+(?P<byte>-?\d+))?\]")
 _THREADS = re.compile(r"\.(?:reqntid|maxntid) (\d+)(?:, (\d+))?(?:, (\d+))?")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
@@ -95,10 +96,14 @@ class Bound:
 
 @dataclass(frozen=True)
 class Table:
-    """A ``__constant__`` variable without a value in the source: its size in bytes, and the types of reads."""
+    """A ``__constant__`` variable without a value in the source: its size in bytes, and the types of reads.
+
+    ``parts`` are the types by byte offset. It is empty if the kernel computes where to read.
+    """
 
     size: int
     types: frozenset[str]
+    parts: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,7 @@ def flows(ptx: str) -> dict[str, Flow]:
     for text in (each for each in function_texts(ptx).values() if each.entry):
         words = set(_WORD.findall(text.text))
         kernel = _DataFlow(text)
-        tables = {name: Table(sizes[name], kernel.read_as(name)) for name in sorted(words & set(sizes))}
+        tables = {name: Table(sizes[name], *kernel.read_as(name)) for name in sorted(words & set(sizes))}
         crosses = _CROSSES.search(text.text) is not None
         found[text.name] = replace(
             kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables,
@@ -202,7 +207,7 @@ class _DataFlow:
         self._passed: set[str] = set()
         self._fetched: set[str] = set()
         self._symbols: dict[str, set[str]] = {}
-        self._constants: list[tuple[str, str]] = []
+        self._constants: list[tuple[str, str, int]] = []
         self._divisors: set[str] = set()
         self._members: set[Key] = set()
         self._shifts: dict[str, tuple[str, int]] = {}
@@ -327,18 +332,26 @@ class _DataFlow:
         based = _BASED.search(self._sources.get(register, ""))
         return self._pointed(based["base"], known) if based else set()
 
-    def read_as(self, table: str) -> frozenset[str]:
-        """Return the types as which a constant is read."""
-        return frozenset(
-            kind
-            for kind, operand in self._constants
+    def read_as(self, table: str) -> tuple[frozenset[str], dict[int, str]]:
+        """Return the types as which a constant is read, and by offset if the kernel computes none of the offsets."""
+        reads = [
+            (kind, _DIRECT.fullmatch(operand), lanes)
+            for kind, operand, lanes in self._constants
             if table in _WORD.findall(operand)
             or any(
                 table in self._symbols.get(each, ())
                 for register in _REGISTER.findall(operand)
                 for each in self._slice(register)
             )
-        )
+        ]
+        parts = dict[int, str]()
+        for kind, direct, lanes in reads:
+            if direct is None:
+                parts = {}
+                break
+            size = int(re.sub(r"\D", "", kind) or 64) // 8
+            parts |= {int(direct[1] or 0) + i * size: kind for i in range(lanes)}
+        return frozenset(kind for kind, *_ in reads), parts
 
     def _bounds(self, where: Mapping[Key, set[str]]) -> dict[Key, Bound]:
         bounds: dict[Key, Bound] = {}
@@ -367,7 +380,7 @@ class _DataFlow:
                     self._parts[key] = kind
             return
         if name == "ld" and "const" in op:
-            self._constants.append((kind, operands[1]))
+            self._constants.append((kind, operands[1], len(_REGISTER.findall(operands[0]))))
         elif name in ("ld", "ldu") and not {"shared", "local"} & set(op):
             self._access("ld", kind, operands[1], op)
             self._loads.append((kind, operands[0], operands[1]))

@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import safe_name
-from parity.inference.ptx_dataflow import BEHIND, Flow
-from parity.inference.spec import InferredSpec, KernelArgument
+from parity.inference.ptx_dataflow import BEHIND, Flow, Table
+from parity.inference.spec import CONSTANT, InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures
 from parity.model.code_object import Argument, Kernel, spelled
-from parity.model.dtypes import NUMBERS
+from parity.model.dtypes import NUMBERS, Array
 from parity.triton_kernels.kernel import TritonKernel
 
 Probe = Callable[[Sequence[KernelArgument], Flow | None, bool], InferredSpec | str]
@@ -57,8 +59,8 @@ _LOADED: Mapping[str, tuple[str, int]] = {
 """The C type and the size of what an instruction loads, by its PTX type."""
 _SCALAR_SIZES = (1, 2, 4, 8)
 """The sizes of arguments that are numbers unless the sources say otherwise."""
-_POINTER = 8
-"""Bytes of a pointer."""
+_POINTER, _WORD = 8, 4
+"""Bytes of a pointer, and of a word."""
 _VARIABLES = ("T", "S", "R")
 
 
@@ -200,6 +202,23 @@ def element_dtype(types: Iterable[str]) -> str:
     """Return the dtype of elements by the PTX types of their accesses; empty if these are several, or unknown."""
     found = {_ELEMENTS.get(each, "") for each in types}
     return found.pop() if len(found) == 1 else ""
+
+
+def constant_content(table: Table) -> Array | None:
+    """Return a content for a ``__constant__`` variable: integers, and floating-point numbers, which are 1.
+
+    With zeros in the place of these numbers, a kernel may divide by 0 or write 0 everywhere. A structure of several
+    types is its 32-bit words. None if the kernel computes what it reads of it.
+    """
+    if dtype := NUMBERS.get(element_dtype(table.types)):
+        return dtype.convert(np.full(table.size // dtype.itemsize, 1 if dtype.is_float else CONSTANT))
+    content = bytearray(table.size)
+    for at, kind in table.parts.items():
+        if not (part := NUMBERS.get(element_dtype([kind]))):
+            return None
+        value = 1 if part.is_float or part.itemsize < _WORD else CONSTANT
+        content[at : at + part.itemsize] = part.convert(np.full(1, value)).tobytes()
+    return np.frombuffer(content, np.int32) if table.parts and not table.size % _WORD else None
 
 
 def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> Parameter:

@@ -22,7 +22,7 @@ from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.signature import SUFFIXES, Probe, Signature, read_signature, type_variables
-from parity.inference.spec import ALWAYS_FAULTS, CONSTANT, GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
+from parity.inference.spec import ALWAYS_FAULTS, GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.inference.tensor_roles import (
     ConstantTable,
@@ -214,8 +214,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         spec = _with_distinct(spec, tensors, one) if attempt.apart else spec
         tensors.inputs.update({table: each.dtype for table, each in tables.items()})
         shapes = {**spec.shapes, **{table: str(each.count) for table, each in tables.items()}}
-        few = {name: 1 if tables[name].count > 1 else CONSTANT for name in counts}
-        ranges = {**spec.ranges, **{name: f"{least}..{CONSTANT}" for name, least in few.items()}}
+        ranges = {**spec.ranges, **{name: tables[name].range for name in counts}}
         spec = replace(spec, shapes=shapes, ranges=ranges)
         call = inferred_call(one, kinds, spec, {*tensors.inputs, *tensors.updates})
     else:

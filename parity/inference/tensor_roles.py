@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from parity.inference.keywords import safe_name
 from parity.inference.ptx_dataflow import BEHIND
-from parity.inference.signature import Parameter, Signature, element_dtype
-from parity.inference.spec import InferredSpec
+from parity.inference.signature import Parameter, Signature, constant_content, element_dtype
+from parity.inference.spec import CONSTANT, InferredSpec
 from parity.model.code_object import source_name, unqualified
 from parity.model.dtypes import NUMBERS
 
@@ -19,11 +19,22 @@ _OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.
 
 @dataclass(frozen=True)
 class ConstantTable:
-    """A ``__constant__`` variable as the ``source`` spells it, with ``count`` elements."""
+    """A ``__constant__`` variable as the ``source`` spells it, with ``count`` elements.
+
+    ``values`` are the words of a structure with several types.
+    """
 
     source: str
     dtype: str
     count: int
+    values: tuple[int, ...] = ()
+
+    @property
+    def range(self) -> str:
+        """The data stream of integers."""
+        if self.values:
+            return ".".join(("values", *map(str, self.values)))
+        return f"{1 if self.count > 1 else CONSTANT}..{CONSTANT}"
 
 
 @dataclass(frozen=True)
@@ -67,17 +78,18 @@ def written_tensors(pointers: Sequence[Parameter]) -> set[str]:
 
 
 def constant_tables(one: Signature) -> tuple[dict[str, ConstantTable], list[str]]:
-    """Return the constants that the host fills with numbers of one type, and the names of others."""
+    """Return the constants that the host fills, and the names of those whose content is unknown."""
     found, unknown = dict[str, ConstantTable](), list[str]()
     for symbol, table in (one.flow.tables if one.flow else {}).items():
         source = source_name(symbol)
-        dtype = element_dtype(table.types)
-        if dtype in NUMBERS:
-            name = safe_name(unqualified(source))
-            name += "_" * (name in (each.name for each in one.args))
-            found[name] = ConstantTable(source, dtype, table.size // NUMBERS[dtype].itemsize)
-        else:
+        dtype, content = element_dtype(table.types), constant_content(table)
+        if content is None:
             unknown.append(source)
+            continue
+        name = safe_name(unqualified(source))
+        name += "_" * (name in (each.name for each in one.args))
+        words = () if dtype in NUMBERS else tuple(content.tolist())
+        found[name] = ConstantTable(source, dtype if dtype in NUMBERS else "i32", len(content), words)
     return found, unknown
 
 

@@ -610,3 +610,23 @@ def test_init_accessors_are_dense(parity, tmp_path, sources, with_nvcc):
     assert parity("init", "--kernels", "src").code == 0
     text = (tmp_path / "cases" / "wide.py").read_text()
     assert "x_stride_0:i32=256 x_stride_1:i32=16" in text and 'outputs={"y_data": "f32"}' in text, text
+
+
+WORLD = """struct World { int count; float step; double mass; float3 wind; };
+struct Body { float3 at; float3 by; float weight; };
+__constant__ World world;
+__global__ void moved(Body* bodies, const float* drag) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= world.count) return;
+    bodies[i].at.x += (bodies[i].by.x + world.wind.y) * world.step;
+    bodies[i].at.y += drag[i] * world.step * world.mass;
+}
+void host(Body* bodies, float* drag, int n) { moved<<<(n + 127) / 128, 128>>>(bodies, drag); }
+"""
+
+
+def test_init_constant_structure_of_several_types(parity, tmp_path, sources, with_nvcc):
+    sources(world=WORLD)
+    made, text = parity("init", "--kernels", "src"), (tmp_path / "cases" / "world.py").read_text()
+    assert made.code == 0 and 'symbols={"world": "world"}' in text, text
+    assert '"world": ("values.16.1065353216.0.1072693248.0.1065353216.0.0",)' in text and "drag: 16" in text, text
