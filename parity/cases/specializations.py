@@ -71,7 +71,12 @@ def specializations(op: Declaration, dtypes: tuple[str, ...]) -> tuple[Specializ
 
 def pointers(op: Declaration) -> set[str]:
     """Return the names of arguments that are pointers."""
-    return {*op.kinds, *op.workspace, "info"}
+    return {*op.kinds, *op.workspace, *_structures(op), "info"}
+
+
+def _structures(op: Declaration) -> set[str]:
+    """Return the names of structures in device memory."""
+    return {name[1:] for name in op.structs if name.startswith("*")}
 
 
 def missing_specialization(op: Declaration, view: CaseView) -> str:
@@ -99,6 +104,8 @@ def _argument_types(op: Declaration, types: Mapping[str, DType]) -> Iterator[tup
             if not isinstance(stated, str):
                 raise op.origin.error(f"workspace: {spec.name} of a Triton kernel needs a type and a shape in shapes")
             kind = str(resolve_dtype(stated, types))
+        elif spec.name in _structures(op):  # such as an array of addresses
+            kind = "i64"
         elif spec.name in op.params and not spec.value:
             kind = str(resolve_dtype(op.params[spec.name], types))
         elif spec.kind:

@@ -432,7 +432,8 @@ def _with_triton(op: Declaration, kernel: TritonKernel) -> dict[str, Any]:
     chosen = {name: parameter_values(values) for name, values in kernel.choices.items()}
     kinds = [*op.inputs.values(), *(op.outputs or {}).values(), *op.updates.values(), *op.params.values()]
     variables = [kind for kind in dict.fromkeys(kinds) if kind.isidentifier() and kind not in DTYPES]
-    given = {*op.inputs, *(op.outputs or {}), *op.updates, *op.params, *op.workspace, *op.scalars, *op.structs, "info"}
+    tensors = {*op.inputs, *(op.outputs or {}), *op.updates, *op.workspace}
+    given = {*tensors, *op.params, *op.scalars, *(each.removeprefix("*") for each in op.structs), "info"}
 
     def with_type(word: str) -> str:
         name, equals, value = word.partition("=")

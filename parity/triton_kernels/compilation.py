@@ -11,6 +11,7 @@ import importlib.metadata
 import io
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -332,11 +333,22 @@ def _run_child(module: str, target: Target, *arguments: Path) -> None:
         "TRITON_F32_DEFAULT": "ieee",
         "TRITON_ALWAYS_COMPILE": "1",  # errors of LLVM are not in Triton's cache
         "PYTHONDONTWRITEBYTECODE": "1",
+        "TRITON_HIP_LLD_PATH": os.environ.get("TRITON_HIP_LLD_PATH") or _linker(arguments[0].parent),
     }
     done = zig.completed([sys.executable, _CHILD, *arguments], env=environment)
     if done.returncode or not arguments[-1].exists():
         lines = done.stderr.strip().splitlines() or [f"Triton exited with status {done.returncode}"]
         raise CompileError(module, target.name, lines[-1])
+
+
+def _linker(folder: Path) -> str:
+    """Write a script that links AMD's code, for versions of Triton that do not contain a linker. Return its path."""
+    if (binary := zig.present()) is None:
+        return ""
+    script = folder / "ld.lld"
+    script.write_text(f'#!/bin/sh\n[ "$1" = -flavor ] && shift 2\nexec {shlex.quote(str(binary))} ld.lld "$@"\n')
+    script.chmod(0o755)
+    return str(script)
 
 
 def _ptxas(module: str, target: Target, ptx: Path, cubin: Path, tool: str) -> str:

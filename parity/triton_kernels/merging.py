@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
+_NAME = re.compile(r"(\.name: )'?(\w+)'?$", re.MULTILINE)
+"""A name in the metadata. LLVM before version 22 reads one such as ``n`` as a truth value unless it is marked."""
 _DEFINED = re.compile(r"^\t\.type\t([^\s,]+),\s*@(?:function|object)", re.MULTILINE)
 _GLOBAL = re.compile(
     r"^\s*(?:\.(?:visible|weak|common)\s+)*\.(?:global|const)\b[^=;\[]*?([\w$]+)\s*(?:\[|=|;)", re.MULTILINE
@@ -76,7 +78,8 @@ def joint_listing(kernels: Sequence[Compiled], target: str, shown: Callable[[Pat
     triple = f"amdgcn-amd-amdhsa--{target}"
     joint = {**metadata, "amdhsa.kernels": entries, "amdhsa.target": triple}
     head = f'\t.amdgcn_target "{triple}"\n\t.amdhsa_code_object_version 5\n'
-    return f"{head}{''.join(parts)}{_BEGIN}---\n{yaml.safe_dump(joint)}...\n{_END}\n"
+    described = _NAME.sub(r"\1!str \2", yaml.safe_dump(joint))
+    return f"{head}{''.join(parts)}{_BEGIN}---\n{described}...\n{_END}\n"
 
 
 def joint_ptx(kernels: Sequence[Compiled], shown: Callable[[Path], str]) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from parity.application.bisecting import prepare_case
 from parity.errors import UsageError
 from parity.op import Entry, Op, triton
 from parity.suite.loading import load_suite
+from parity.triton_kernels.compilation import _linker
 
 FIELDS = {
     "types": ("f32", "bf16"),
@@ -80,3 +83,8 @@ def test_kernel_with_global_scratch_memory_is_refused_by_name():
 
     assert "1024 bytes of global scratch memory" in _Kernel(scratch=1024).problem
     assert not _Kernel().problem and _Kernel(error="text", scratch=1).problem == "text"
+
+
+def test_linker_for_versions_of_triton_without_one(tmp_path):
+    done = subprocess.run([_linker(tmp_path), "-flavor", "gnu", "--version"], capture_output=True, text=True)
+    assert done.stdout.startswith("LLD ")

@@ -164,3 +164,27 @@ def test_ptx_in_kernel_is_refused_on_amd(tmp_path, monkeypatch, capsys):
     assembly = 'tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f,f", [values], tl.float32, True, 1)'
     assert main_in(project(tmp_path, SOFTMAX.replace("tl.exp(values - tl.max(values, axis=0))", assembly)), monkeypatch)
     assert "LLVM: could not allocate output register for constraint 'f'" in capsys.readouterr().err
+
+
+ADDRESSES = """def rows(outs, lists, sizes, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    places = tl.arange(0, BLOCK)
+    out = tl.load(outs + row).to(tl.pointer_type(tl.float32))
+    x = tl.load(lists + row).to(tl.pointer_type(tl.float32))
+    mask = places < tl.load(sizes + row)
+    tl.store(out + places, 2 * tl.load(x + places, mask=mask), mask=mask)
+"""
+ADDRESSES_OP = """from parity.op import Op, triton
+from parity.reference.expected import Expected
+
+op = Op("rows.lists", triton("rows.py:rows", BLOCK=64), ("f32",), inputs={"x": "T", "y": "T"},
+        outputs={"out": "T", "more": "T"}, shapes="x: n; y: m; out: n; more: m", args="outs lists sizes", grid="2",
+        structs={"*outs": "out more", "*lists": "x y", "*sizes": "n:i64=n m:i64=m"}, where="n > 0 and m > 0",
+        choices={"n": (1, 50), "m": (33, 64)}, reference=lambda x, y: {"out": Expected(2 * x), "more": Expected(2 * y)})
+"""
+
+
+def test_addresses_of_tensors_are_structures(tmp_path, monkeypatch):
+    folder = project(tmp_path, ADDRESSES)
+    (folder / "cases" / "rows.py").write_text(ADDRESSES_OP)
+    assert run(folder, monkeypatch, "sm_80,gfx1100") == (0, set())
