@@ -56,3 +56,16 @@ attention = Op(
     args="out q k v scale length=l", grid="ceil(l/BM), h",
     data=("small", "normal", "unit"),  # a sum of products near the largest f32 overflows in one order only
 )  # fmt: skip
+
+grouped_matmul = Op(
+    "tutorials.grouped_matmul", triton(f"{FILE}:grouped_matmul", GROUPS=2, PROGRAMS=3, BM=32, BN=32, BK=32), ("f16",),
+    inputs={"a0": "T", "b0": "T", "a1": "T", "b1": "T"}, outputs={"out0": "T", "out1": "T"},
+    shapes="a0: m k; b0: k n; out0: m n; a1: p q; b1: q r; out1: p r",
+    structs={  # the addresses of each group's matrices, and their extents
+        "*outs": "out0 out1", "*lefts": "a0 a1", "*rights": "b0 b1",
+        "*sizes": "m:i64=m n:i64=n k:i64=k p:i64=p r:i64=r q:i64=q",
+    },
+    where="m > 0 and n > 0 and k > 0 and p > 0 and q > 0 and r > 0",
+    choices={"m": (1, 50), "n": (33, 64), "k": (32, 70), "p": (1, 40), "q": (16, 50), "r": (1, 32)},
+    args="outs lefts rights sizes", grid="PROGRAMS",
+)  # fmt: skip

@@ -130,3 +130,44 @@ def attention(out, q, k, v, scale, length, CAUSAL: tl.constexpr, D: tl.constexpr
         result = tl.dot(power.to(value.dtype), value, result * factor[:, None], input_precision="ieee")
         highest = new
     tl.store(out + head + m[:, None] * D + d[None, :], result / total[:, None], mask=rows)
+
+
+@triton.jit
+def tile_of_product(out, a, b, tile, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    blocks_n = tl.cdiv(N, BN)
+    m = tile // blocks_n * BM + tl.arange(0, BM)
+    n = tile % blocks_n * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, K, BK):
+        k = start + tl.arange(0, BK)
+        left = tl.load(a + m[:, None] * K + k[None, :], mask=(m[:, None] < M) & (k[None, :] < K), other=0.0)
+        right = tl.load(b + k[:, None] * N + n[None, :], mask=(k[:, None] < K) & (n[None, :] < N), other=0.0)
+        total = tl.dot(left, right, total)
+    tl.store(out + m[:, None] * N + n[None, :], total.to(tl.float16), mask=(m[:, None] < M) & (n[None, :] < N))
+
+
+@triton.jit
+def grouped_matmul(
+    outs,
+    lefts,
+    rights,
+    sizes,
+    GROUPS: tl.constexpr,
+    PROGRAMS: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+):
+    tile, before = tl.program_id(0), 0
+    for group in range(GROUPS):
+        m = tl.load(sizes + 3 * group).to(tl.int32)
+        n = tl.load(sizes + 3 * group + 1).to(tl.int32)
+        k = tl.load(sizes + 3 * group + 2).to(tl.int32)
+        tiles = tl.cdiv(m, BM) * tl.cdiv(n, BN)
+        out = tl.load(outs + group).to(tl.pointer_type(tl.float16))
+        a = tl.load(lefts + group).to(tl.pointer_type(tl.float16))
+        b = tl.load(rights + group).to(tl.pointer_type(tl.float16))
+        while tile >= before and tile < before + tiles:
+            tile_of_product(out, a, b, tile - before, m, n, k, BM, BN, BK)
+            tile += PROGRAMS
+        before += tiles
