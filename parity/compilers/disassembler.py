@@ -1,21 +1,31 @@
 """Finds LLVM's disassembler and runs it on code objects that were built elsewhere.
 
+An installed LLVM has programs. The wheel ``rocm-llvm-python`` has a library; the wheels' clang assembles its output.
+
 The disassembler's output is assembled again. An instruction whose bytes differ counts as unreadable: an LLVM older than
 the compiler silently drops bits that it has no name for, such as register halves on RDNA 3.
 """
 
 from __future__ import annotations
 
+import bisect
+import ctypes
 import functools
+import importlib.metadata
+import io
 import os
 import re
 import shutil
 import struct
 import subprocess
-from collections.abc import Collection, Iterable
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from parity.compilers import zig
+from parity.compilers.elf import symbols
 from parity.compilers.targets import Target
 from parity.errors import MissingTool, UsageError
 
@@ -25,31 +35,15 @@ _LITERAL = re.compile(r"\blit(?:64)?\(([^()]*)\)")
 _PLACE = re.compile(r"; (?:\./)?(?P<file>\S+):(?P<line>\d+)$")
 _NO_OFFSET = re.compile(r"^(s_(?:buffer_)?load.*, )null$")  # output of LLVM 15
 _ENCODING = re.compile(r"encoding: \[([^\]]*)\]")
-_REFUSED = re.compile(r"^<stdin>:(\d+):\d+: error:", re.MULTILINE)
+_REFUSED = re.compile(r"^(?:<stdin>|\S*code\.s):(\d+):\d+: error:", re.MULTILINE)
+_WHEEL, _LIBRARY = "rocm-llvm-python", "rocm/llvm/librocmllvm.so"
+_TRIPLE = "amdgcn-amd-amdhsa"
+_LONGEST = 64
+"""More bytes than the longest instruction has."""
 BRANCHES = ("s_branch ", "s_cbranch_")
 _VERSION = re.compile(r"LLVM version (\d+)")
 _CLOSE = 1 << 16
 """Bytes between functions that are disassembled together."""
-
-
-@dataclass(frozen=True)
-class Disassembler:
-    """``llvm-objdump`` of an LLVM. Its ``llvm-mc`` is in the same folder."""
-
-    objdump: Path
-    version: int
-
-    def __str__(self) -> str:
-        return f"{self.objdump} (LLVM {self.version})"
-
-    def tool(self, name: str) -> Path:
-        """Return a tool of the same LLVM."""
-        return self.objdump.with_name(self.objdump.name.replace("llvm-objdump", name))
-
-    def run(self, name: str, *arguments: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a tool. Does not check the exit status."""
-        command = [str(self.tool(name)), *map(str, arguments)]
-        return subprocess.run(command, input=text, capture_output=True, text=True, check=False, errors="replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +56,157 @@ class DisassembledLine:
     place: str
 
 
+@dataclass(frozen=True)
+class Disassembler:
+    """``llvm-objdump`` of an LLVM. Its ``llvm-mc`` is in the same folder."""
+
+    path: Path
+    version: int
+
+    def __str__(self) -> str:
+        return f"{self.path} (LLVM {self.version})"
+
+    def tool(self, name: str) -> Path:
+        """Return a tool of the same LLVM."""
+        return self.path.with_name(self.path.name.replace("llvm-objdump", name))
+
+    def run(self, name: str, *arguments: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a tool. Does not check the exit status."""
+        command = [str(self.tool(name)), *map(str, arguments)]
+        return subprocess.run(command, input=text, capture_output=True, text=True, check=False, errors="replace")
+
+    def lines(self, path: Path, name: str, where: Target, part: range) -> Iterator[DisassembledLine]:
+        """Yield the instructions at these addresses of a code object."""
+        limits = (f"--start-address={part.start}", f"--stop-address={part.stop}")
+        run = self.run("llvm-objdump", "-d", "-l", f"--mcpu={where}", *limits, path)
+        if run.returncode or "not a recognized processor" in run.stderr:
+            raise UsageError(f"{name} is for {where}, which {self} cannot disassemble; install a newer LLVM")
+        place = ""
+        for text in run.stdout.splitlines():
+            if match := _LINE.match(text):
+                code = b"".join(int(word, 16).to_bytes(4, "little") for word in match["words"].split())
+                yield DisassembledLine(int(match["address"], 16), match["text"], code, place)
+            elif match := _PLACE.match(text):
+                place = _place(match["file"], match["line"])
+
+    def encodings(self, texts: Sequence[str], where: Target) -> dict[str, bytes]:
+        """Return the bytes of each instruction that the assembler accepts."""
+        arguments = (f"-triple={_TRIPLE}", f"-mcpu={where}", "-show-encoding")
+        run = self.run("llvm-mc", *arguments, text="\n".join(texts) + "\n")
+        accepted = _accepted(texts, run.stderr)
+        codes = [bytes(int(part, 16) for part in each.split(",")) for each in _ENCODING.findall(run.stdout)]
+        if len(codes) != len(accepted):
+            raise UsageError(f"{self.tool('llvm-mc')} does not assemble what {self} prints: {run.stderr[:500]}")
+        return dict(zip(accepted, codes, strict=True))
+
+
+class LibraryDisassembler(Disassembler):
+    """LLVM's library in a wheel."""
+
+    def lines(self, path: Path, name: str, where: Target, part: range) -> Iterator[DisassembledLine]:
+        from elftools.elf.elffile import ELFFile  # slow to import
+
+        elf = ELFFile(io.BytesIO(path.read_bytes()))
+        sections = ((s["sh_addr"], s) for s in elf.iter_sections() if s["sh_addr"])
+        start, code = next((at, s.data()) for at, s in sections if at <= part.start < at + s["sh_size"])
+        places = sorted(_places(elf))
+        library, text, address = _library(self.path), ctypes.create_string_buffer(1024), part.start
+        handle = library.LLVMCreateDisasmCPU(_TRIPLE.encode(), str(where).encode(), None, 0, None, None)
+        while address < part.stop:
+            rest = code[address - start : min(address + _LONGEST, part.stop) - start]
+            size = library.LLVMDisasmInstruction(handle, rest, len(rest), address, text, len(text))
+            words = text.value.decode().strip() if size else ".long"
+            line = bisect.bisect(places, (address, chr(0x10FFFF))) - 1
+            yield DisassembledLine(address, words, rest[: size or 4], places[line][1] if line >= 0 else "")
+            address += size or 4
+        library.LLVMDisasmDispose(handle)
+
+    def encodings(self, texts: Sequence[str], where: Target) -> dict[str, bytes]:
+        from elftools.elf.elffile import ELFFile  # slow to import
+
+        accepted = list(texts)
+        with tempfile.TemporaryDirectory() as folder:
+            source, output = Path(folder, "code.s"), Path(folder, "code.o")
+            for _ in range(2):  # again without what the assembler refuses
+                labeled = [f"l{i}: {text}" for i, text in enumerate(accepted)]
+                source.write_text("\n".join([*labeled, f"l{len(accepted)}:", ""]))
+                flags = ("clang", f"--target={_TRIPLE}", f"-mcpu={where}", "-nogpulib")
+                run = zig.run([*flags, "-c", source, "-o", output])
+                if not run.returncode:
+                    break
+                accepted = _accepted(accepted, run.stderr)
+            if run.returncode:
+                raise UsageError(f"the wheels' clang does not assemble what {self} prints: {run.stderr[:500]}")
+            elf = ELFFile(io.BytesIO(output.read_bytes()))
+        text = elf.get_section_by_name(".text")
+        assert text is not None
+        code, places = text.data(), {s.name: s.address for s in symbols(elf, ".symtab")}
+        return {each: code[places[f"l{i}"] : places[f"l{i + 1}"]] for i, each in enumerate(accepted)}
+
+
+def _place(file: str, line: object) -> str:
+    file = os.path.normpath(file)  # LLVM 14 says ./file
+    return f"\t.loc\t1 {line} 0 ; {file}:{line}:0"
+
+
+def _places(elf: Any) -> Iterator[tuple[int, str]]:
+    """Yield the addresses at which source lines begin, and the lines."""
+    dwarf = elf.get_dwarf_info()
+    for program in filter(None, map(dwarf.line_program_for_CU, dwarf.iter_CUs())):
+        older = program["version"] < 5  # numbers of files and folders begin with 1; 0 is the folder of the compilation
+        folders = [b""] * older + [*program["include_directory"]]
+        for state in (entry.state for entry in program.get_entries() if entry.state):
+            file = program["file_entry"][state.file - older]
+            path = Path(folders[file.dir_index].decode(), file.name.decode())
+            yield state.address, _place(str(path), state.line)
+
+
+def _accepted(texts: Sequence[str], errors: str) -> list[str]:
+    """Return the lines of a source that the assembler did not refuse."""
+    refused = {int(number) - 1 for number in _REFUSED.findall(errors)}
+    return [text for i, text in enumerate(texts) if i not in refused]
+
+
 def find_disassembler() -> Disassembler:
     """Return the newest LLVM below ``$ROCM_PATH`` and ``/opt/rocm``, and on PATH (``llvm-objdump``,
-    ``llvm-objdump-19``, ...).
+    ``llvm-objdump-19``, ...), or otherwise the library of the wheel.
 
     Raises:
         MissingTool: no LLVM for AMD GPUs is installed.
     """
-    if found := _installed(os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")):
+    if found := _installed(os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")) or wheel_disassembler():
         return found
     raise MissingTool(
         "a disassembler for AMD GPUs (llvm-objdump, with llvm-mc)",
-        "$ROCM_PATH/llvm/bin, /opt/rocm/llvm/bin, PATH",
-        "the package llvm of your distribution (Debian, Ubuntu: apt install llvm), or ROCm",
+        f"$ROCM_PATH/llvm/bin, /opt/rocm/llvm/bin, PATH, {_WHEEL}",
+        f"the package llvm of your distribution (Debian, Ubuntu: apt install llvm), ROCm, or pip install {_WHEEL}",
     )
+
+
+def wheel_disassembler() -> LibraryDisassembler | None:
+    """Return the library of the wheel if it is installed and can be loaded."""
+    version = [ctypes.c_uint() for _ in range(3)]
+    try:
+        path = Path(str(importlib.metadata.distribution(_WHEEL).locate_file(_LIBRARY)))
+        _library(path).LLVMGetVersion(*map(ctypes.byref, version))
+    except (importlib.metadata.PackageNotFoundError, OSError):
+        return None
+    return LibraryDisassembler(path, version[0].value)
+
+
+@functools.cache
+def _library(path: Path) -> Any:
+    """Load LLVM's interface for C, for AMD GPUs."""
+    library = ctypes.CDLL(str(path))
+    for part in ("TargetInfo", "TargetMC", "Disassembler"):
+        getattr(library, f"LLVMInitializeAMDGPU{part}")()
+    pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64
+    library.LLVMCreateDisasmCPU.restype = pointer
+    library.LLVMCreateDisasmCPU.argtypes = (text, text, pointer, ctypes.c_int, pointer, pointer)
+    library.LLVMDisasmInstruction.restype = ctypes.c_size_t
+    library.LLVMDisasmInstruction.argtypes = (pointer, text, number, number, text, ctypes.c_size_t)
+    library.LLVMDisasmDispose.argtypes = (pointer,)
+    return library
 
 
 @functools.cache
@@ -98,24 +229,13 @@ def disassemble(
     path: Path, name: str, where: Target, tools: Disassembler, places: Collection[range]
 ) -> list[DisassembledLine]:
     """Return the instructions at these addresses."""
-    output = ""
-    for part in _joined(places):
-        limits = (f"--start-address={part.start}", f"--stop-address={part.stop}")
-        run = tools.run("llvm-objdump", "-d", "-l", f"--mcpu={where}", *limits, path)
-        if run.returncode or "not a recognized processor" in run.stderr:
-            raise UsageError(f"{name} is for {where}, which {tools} cannot disassemble; install a newer LLVM")
-        output += run.stdout
-    lines, place = [], ""
-    for text in output.splitlines():
-        if match := _LINE.match(text):
-            code = b"".join(int(word, 16).to_bytes(4, "little") for word in match["words"].split())
-            if (text := match["text"]).startswith(BRANCHES):  # hand-written assembly has names of labels
-                text = f"{text.partition(' ')[0]} {int.from_bytes(code[:2], 'little')}"
-            lines.append(DisassembledLine(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", text), code, place))
-        elif match := _PLACE.match(text):
-            file = os.path.normpath(match["file"])  # LLVM 14 says ./file
-            place = f"\t.loc\t1 {match['line']} 0 ; {file}:{match['line']}:0"
-    return _read_back(lines, where, tools)
+    found = []
+    for line in (each for part in _joined(places) for each in tools.lines(path, name, where, part)):
+        text = line.text
+        if text.startswith(BRANCHES):  # hand-written assembly has names of labels
+            text = f"{text.partition(' ')[0]} {int.from_bytes(line.code[:2], 'little')}"
+        found.append(replace(line, text=_NO_OFFSET.sub(r"\g<1>0x0", text)))
+    return _read_back(found, where, tools)
 
 
 def _joined(places: Iterable[range]) -> list[range]:
@@ -133,14 +253,7 @@ def _read_back(lines: list[DisassembledLine], where: Target, tools: Disassembler
     distinct = list(
         dict.fromkeys(line.text for line in lines if not line.text.startswith("."))
     )  # data is not an instruction
-    arguments = ("-triple=amdgcn-amd-amdhsa", f"-mcpu={where}", "-show-encoding")
-    run = tools.run("llvm-mc", *arguments, text="\n".join(distinct) + "\n")
-    refused = {int(number) - 1 for number in _REFUSED.findall(run.stderr)}
-    accepted = [text for i, text in enumerate(distinct) if i not in refused]
-    codes = [bytes(int(part, 16) for part in each.split(",")) for each in _ENCODING.findall(run.stdout)]
-    if len(codes) != len(accepted):
-        raise UsageError(f"{tools.tool('llvm-mc')} does not assemble what {tools} prints: {run.stderr[:500]}")
-    known = dict(zip(accepted, codes, strict=True))
+    known = tools.encodings(distinct, where)
     unknown = f"not_read_by_llvm_{tools.version}"
     return [
         replace(line, text=_LITERAL.sub(r"\1", line.text))

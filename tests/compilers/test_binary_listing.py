@@ -1,6 +1,7 @@
 """Disassembly of code objects that users provide instead of sources."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,8 +65,10 @@ def compiled(tmp_path_factory, cache):
     return {built.target: built.code_object for built in results}
 
 
-@pytest.fixture
-def tools():
+@pytest.fixture(params=["installed", "wheel"])
+def tools(request, monkeypatch):
+    if request.param == "wheel":
+        monkeypatch.setattr(disassembler, "_installed", lambda *_: None)
     try:
         return disassembler.find_disassembler()
     except MissingTool as missing:
@@ -283,14 +286,13 @@ def test_compiled_code_object_is_executed_by_its_listing(tools, monkeypatch, tmp
 
 
 def test_misread_instruction_is_not_guessed(compiled, tools, monkeypatch):
-    real = disassembler.Disassembler.run
+    real = type(tools).lines
 
-    def forgetful(self, name, *arguments, text=None):
-        run = real(self, name, *arguments, text=text)
-        run.stdout = run.stdout.replace("v_mul_f32_e32 v", "v_mul_f32_e32 -v") if name == "llvm-objdump" else run.stdout
-        return run
+    def misread(*arguments):
+        for line in real(*arguments):
+            yield replace(line, text=line.text.replace("v_mul_f32_e32 v", "v_mul_f32_e32 -v"))
 
-    monkeypatch.setattr(disassembler.Disassembler, "run", forgetful)
+    monkeypatch.setattr(type(tools), "lines", misread)
     listing = disassembled_listing(compiled["gfx1030"].binary)
     assert "not_read_by_llvm" in listing
     assert "-v" not in listing

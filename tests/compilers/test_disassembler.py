@@ -83,6 +83,7 @@ def test_old_llvm_for_new_target_is_an_error(path, tmp_path):
 def test_find_disassembler_without_llvm_names_package_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    monkeypatch.setattr(disassembler, "wheel_disassembler", lambda: None)
     if not disassembler.Path("/opt/rocm").exists():
         with pytest.raises(MissingTool, match="apt install llvm"):
             disassembler.find_disassembler()
