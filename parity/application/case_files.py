@@ -136,8 +136,8 @@ class CaseFiles:
                 failed |= more
                 for name in rest.keys() - failed.keys() - records.keys():
                     tried = few.get(name, [])
-                    if tried and all(map(_shows_too_little, tried)):
-                        failed[name] = _misdeclared(tried[0], rest[name])
+                    if all(map(_shows_too_little, tried)):
+                        failed[name] = _misdeclared(tried[0], rest[name]) if tried else _TOO_SLOW
                 few = records
         return failed
 
