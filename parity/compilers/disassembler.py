@@ -168,14 +168,15 @@ def _accepted(texts: Sequence[str], errors: str) -> list[str]:
 
 
 def find_disassembler() -> Disassembler:
-    """Return the newest LLVM below ``$ROCM_PATH`` and ``/opt/rocm``, and on PATH (``llvm-objdump``,
-    ``llvm-objdump-19``, ...), or otherwise the library of the wheel.
+    """Return the newest LLVM: below ``$ROCM_PATH`` and ``/opt/rocm``, on PATH (``llvm-objdump``, ``llvm-objdump-19``,
+    ...), and in the wheel.
 
     Raises:
         MissingTool: no LLVM for AMD GPUs is installed.
     """
-    if found := _installed(os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")) or wheel_disassembler():
-        return found
+    installed = _installed(os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", ""))
+    if found := [each for each in (installed, _from_wheel()) if each]:
+        return max(found, key=lambda each: each.version)
     raise MissingTool(
         "a disassembler for AMD GPUs (llvm-objdump, with llvm-mc)",
         f"$ROCM_PATH/llvm/bin, /opt/rocm/llvm/bin, PATH, {_WHEEL}",
@@ -183,7 +184,8 @@ def find_disassembler() -> Disassembler:
     )
 
 
-def wheel_disassembler() -> LibraryDisassembler | None:
+@functools.cache
+def _from_wheel() -> LibraryDisassembler | None:
     """Return the library of the wheel if it is installed and can be loaded."""
     version = [ctypes.c_uint() for _ in range(3)]
     try:

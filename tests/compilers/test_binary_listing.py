@@ -67,8 +67,8 @@ def compiled(tmp_path_factory, cache):
 
 @pytest.fixture(params=["installed", "wheel"])
 def tools(request, monkeypatch):
-    if request.param == "wheel":
-        monkeypatch.setattr(disassembler, "_installed", lambda *_: None)
+    hidden = "_installed" if request.param == "wheel" else "_from_wheel"
+    monkeypatch.setattr(disassembler, hidden, lambda *_: None)
     try:
         return disassembler.find_disassembler()
     except MissingTool as missing:

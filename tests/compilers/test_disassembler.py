@@ -41,11 +41,12 @@ def llvm(folder, version, *, suffix="", targets="amdgcn", tools=("llvm-objdump",
 
 @pytest.fixture
 def path(monkeypatch, tmp_path):
-    """Return a function that sets PATH to folders; hide ROCm."""
+    """Return a function that sets PATH to folders; hide ROCm and the wheel."""
 
     def set_to(*folders):
         monkeypatch.setenv("PATH", ":".join(map(str, folders)))
         monkeypatch.setenv("ROCM_PATH", "")
+        monkeypatch.setattr(disassembler, "_from_wheel", lambda: None)
         if disassembler.Path("/opt/rocm").exists():
             pytest.skip("a ROCm is installed here")
 
@@ -83,7 +84,16 @@ def test_old_llvm_for_new_target_is_an_error(path, tmp_path):
 def test_find_disassembler_without_llvm_names_package_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("ROCM_PATH", str(tmp_path))
-    monkeypatch.setattr(disassembler, "wheel_disassembler", lambda: None)
+    monkeypatch.setattr(disassembler, "_from_wheel", lambda: None)
     if not disassembler.Path("/opt/rocm").exists():
         with pytest.raises(MissingTool, match="apt install llvm"):
             disassembler.find_disassembler()
+
+
+def test_newest_llvm_may_be_in_the_wheel(path, monkeypatch, tmp_path):
+    path(llvm(tmp_path / "installed", 15))
+    for version, found in ((14, 15), (15, 15), (22, 22)):
+        wheel = disassembler.LibraryDisassembler(tmp_path, version)
+        monkeypatch.setattr(disassembler, "_from_wheel", lambda wheel=wheel: wheel)
+        assert disassembler.find_disassembler().version == found
+    assert disassembler.find_disassembler() is wheel
