@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from parity.compilers.targets import Target, target
 from parity.emulator import mailbox
 from parity.emulator.approximate import Drawing
 from parity.emulator.fault_report import FaultSite, fault_error
-from parity.emulator.faults import UnsupportedFeature
 from parity.emulator.instruction import Instruction
-from parity.emulator.jit import COUNTERS
-from parity.emulator.language import Dim3, Language, LaunchShape, Traits
+from parity.emulator.language import Dim3, Language, LaunchShape
 from parity.emulator.launch_checks import check_shape
 from parity.emulator.launch_options import LaunchOptions
+from parity.emulator.loading import KernelLoader, LoadedKernel
 from parity.emulator.memory import Allocation, Bytes, DeviceMemory, zeroed_pages
 from parity.emulator.printing import RECORD, printed
-from parity.emulator.programs import Executable, Kind, Programs
+from parity.emulator.programs import Kind, Programs
 from parity.emulator.runtime_headers import constants, structure
 from parity.emulator.stats import LaunchStats
 from parity.emulator.trace import TRACED, Trace
 from parity.emulator.variables import VARIABLES_BYTES, VariableMemory
 from parity.emulator.workgroups import LDS, Workgroups
-from parity.errors import UsageError, nearest
-from parity.model.code_object import CodeObject, Kernel
+from parity.errors import UsageError
+from parity.model.code_object import CodeObject
 from parity.model.coverage import Point, Reached
 from parity.platform.cache import Cache, default_root
 
@@ -50,21 +47,6 @@ _READABLE: int = constants("memory.h")["READABLE"]
 _Context = structure("memory.h", "Context")
 _Sparse = structure("memory.h", "Sparse")
 _FILE = re.compile(r"^\t\.file\t.*\n", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    """A kernel that is ready to launch on a device."""
-
-    kernel: Kernel
-    target: Target
-    launch: Any
-    executable: Executable
-    image: int
-    prints: bool
-    blocks: Mapping[int, Sequence[str]]
-    counters: Any
-    drawings: tuple[Any, ...]
 
 
 class Device:
@@ -108,13 +90,11 @@ class Device:
         textures: bool = False,
     ) -> None:
         self.instruction_budget = instruction_budget
-        self._counted, self._traced, self._shadow, self._textures = counted, traced, shadow, textures
+        self._counted, self._traced, self._shadow = counted, traced, shadow
         self._fresh = _WRITABLE | _READABLE if initialized else _WRITABLE
         kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
-        self._programs = Programs(cache or Cache(default_root()), kind, self._language)
         # Unchecked code may write anywhere in a memory, and every written page takes space.
         self._memory = memory = memory or DeviceMemory(capacity, spread=spread and (checked or traced))
-        self._loaded: dict[tuple[str, int, str], _Loaded] = {}
         self._logged = 0  # records before the last launch
         self._earlier = 0  # the ordinal of the last wavefront before the last launch
         self._workgroups = Workgroups(memory, 1 if checked or traced or counted or shadow else cores)
@@ -125,6 +105,8 @@ class Device:
         variables = memory.reserve(VARIABLES_BYTES + self._workgroups.lds_bytes, red_zone=0)
         lds = variables + VARIABLES_BYTES
         self._variables = VariableMemory(memory, self._language, variables, lds)
+        programs = Programs(cache or Cache(default_root()), kind, self._language)
+        self._kernels = KernelLoader(self._language, programs, self._variables, counted, textures)
         self._context = _Context(
             data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=memory.base,
             size=lds + LDS - memory.base, checked=checked or traced, lds=lds, variables=variables,
@@ -145,21 +127,19 @@ class Device:
             UnknownInstruction: the emulator does not know an instruction of a kernel.
             UnsupportedFeature: a kernel uses a feature that the emulator lacks.
         """
-        names = list(code.kernels if kernels is None else kernels)
-        for name, recipe in self._programs.prepare(code, wavefront_target(code), names, workers=workers).items():
-            self._refuse_textures(code, name, recipe.traits)
+        self._kernels.prepare(code, kernels, workers)
 
     def points(self, code: CodeObject, kernel: str) -> tuple[Point, ...]:
         """Return the coverage points of a kernel, in the order of ``Reached.bits``; only traced devices have them."""
-        return self._load(code, kernel).executable.points
+        return self._kernels.load(code, kernel).executable.points
 
     def take_reached(self, code: CodeObject, kernel: str) -> Reached:
         """Return the coverage of a kernel's launches since the last call; only traced devices record it."""
-        return self._load(code, kernel).executable.take_reached()
+        return self._kernels.load(code, kernel).executable.take_reached()
 
     def is_approximate(self, code: CodeObject, kernel: str) -> bool:
         """True if a launched kernel, or a function it calls, has an instruction with a documented error."""
-        loaded = self._loaded.get((code.digest, code.copy, kernel))  # missing if the kernel cannot be loaded
+        loaded = self._kernels.loaded(code, kernel)  # None if the kernel cannot be loaded
         return loaded is not None and loaded.executable.traits.approximate
 
     @staticmethod
@@ -348,7 +328,7 @@ class Device:
             UnknownInstruction: the emulator does not know an instruction of the kernel.
             UsageError: the kernel does not exist, or the grid, the block or the arguments do not fit it.
         """
-        loaded = self._load(code, kernel)
+        loaded = self._kernels.load(code, kernel)
         shape = LaunchShape(grid, block, shared_bytes, rest)
         check_shape(loaded.kernel, kernel, shape, loaded.target)
         if len(args) != (size := loaded.kernel.kernarg_bytes if whole else loaded.kernel.explicit_bytes):
@@ -374,7 +354,7 @@ class Device:
             raise error
         return self._stats(code, kernel, loaded)
 
-    def _place_launch(self, loaded: _Loaded, shape: LaunchShape, args: bytes, *, whole: bool) -> None:
+    def _place_launch(self, loaded: LoadedKernel, shape: LaunchShape, args: bytes, *, whole: bool) -> None:
         """Write the data that the kernel reads, and prepare LDS and scratch memory."""
         context, kernel = self._context, loaded.kernel
         buffer = context.mailbox if loaded.prints else 0
@@ -391,7 +371,7 @@ class Device:
         if self._trace:
             self._trace.compare_threads(not kernel.converged)
 
-    def _set_options(self, loaded: _Loaded, options: LaunchOptions) -> None:
+    def _set_options(self, loaded: LoadedKernel, options: LaunchOptions) -> None:
         context, inverted = self._context, options.inverted_register
         context.seed, context.register_fill = options.seed, options.register_fill
         context.sampled, context.in_order = options.sampled, options.in_order
@@ -412,7 +392,7 @@ class Device:
             self._memory.fill(context.scratch, self._workgroups.scratch_bytes, fill)
             context.lds_zeros = context.lds_zeros if fill else context.lds_bytes
 
-    def _run(self, loaded: _Loaded, shape: LaunchShape) -> Any:
+    def _run(self, loaded: LoadedKernel, shape: LaunchShape) -> Any:
         """Execute the workgroups; returns the context with the result."""
         context = self._context
         if self._trace and context.ordinal > _ORDINALS:
@@ -434,7 +414,7 @@ class Device:
             if self._shadow:
                 _round_to_nearest()
 
-    def _stats(self, code: CodeObject, kernel: str, loaded: _Loaded) -> LaunchStats:
+    def _stats(self, code: CodeObject, kernel: str, loaded: LoadedKernel) -> LaunchStats:
         context = self._context
         counts = ((name, loaded.counters[start]) for start, block in loaded.blocks.items() for name in block)
         return LaunchStats(
@@ -447,43 +427,6 @@ class Device:
     def _first(self, code: CodeObject, kernel: str, number: int) -> Instruction | None:
         """The instruction of a number of the context, which is 1 more; 0 stands for none."""
         return self._language.instruction(code.listing, kernel, number - 1) if number else None
-
-    def _load(self, code: CodeObject, name: str) -> _Loaded:
-        key = (code.digest, code.copy, name)
-        if key not in self._loaded:
-            if name not in code.kernels:
-                raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
-            where = wavefront_target(code)
-            executable = self._programs.kernel(code, where, name)
-            self._refuse_textures(code, name, executable.traits)
-            library, symbol = executable.library, executable.symbol
-            launch = library.launch
-            launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
-            launch.restype = ctypes.c_uint32
-            kernel = self._language.kernel(code, name)
-            prints = any(hidden.kind == mailbox.ARGUMENT for hidden in kernel.hidden)
-            blocks: Mapping[int, Sequence[str]] = {}
-            counters = None
-            if self._counted:
-                blocks = self._language.counted_blocks(code.listing, name)
-                counters = (ctypes.c_uint64 * (max(blocks) + 1)).in_dll(library, symbol + COUNTERS)
-            # Each library has its own variable that controls how approximate instructions draw.
-            drawings = tuple(ctypes.pointer(Drawing.in_dll(each, "drawing")) for each in executable.libraries)
-            image = self._variables.place(code)[1]
-            self._loaded[key] = _Loaded(kernel, where, launch, executable, image, prints, blocks, counters, drawings)
-        return self._loaded[key]
-
-    def _refuse_textures(self, code: CodeObject, kernel: str, traits: Traits) -> None:
-        if traits.texture >= 0 and not self._textures:
-            used = self._language.instruction(code.listing, kernel, traits.texture)
-            raise UnsupportedFeature(kernel, "textures or surfaces", used)
-
-
-def wavefront_target(code: CodeObject) -> Target:
-    """Return the target of a code object, with the wavefront size that its kernels were compiled for."""
-    usual = target(code.target)
-    width = next((kernel.wavefront for kernel in code.kernels.values()), usual.wavefront)
-    return usual if width == usual.wavefront else replace(usual, wavefront=width)
 
 
 def _round_to_nearest() -> None:

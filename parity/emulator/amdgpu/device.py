@@ -11,9 +11,10 @@ from parity.emulator.amdgpu.listing import function_bodies, kernel_code
 from parity.emulator.amdgpu.matrix import flushes_subnormals
 from parity.emulator.amdgpu.shadow import classify_arithmetic
 from parity.emulator.amdgpu.threaded import undefined_reads
-from parity.emulator.device import Device, wavefront_target
+from parity.emulator.device import Device
 from parity.emulator.instruction import Instruction
 from parity.emulator.language import Language
+from parity.emulator.loading import wavefront_target
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic
 
