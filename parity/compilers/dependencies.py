@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -28,10 +29,17 @@ def rule_options(rule: Path) -> Iterator[str | Path]:
 
 def headers_outside(output: Path, working_folder: Path, known: Iterable[Path]) -> tuple[Path, ...]:
     """Return the files that a compilation read outside of the system's and the known folders. Deletes the rule."""
-    rule, folders = rule_path(output), [each.resolve() for each in (*_SYSTEM, output.parent, *known)]
-    paths = dict.fromkeys((working_folder / name).resolve() for name in listed_files(rule))
+    rule, inside = rule_path(output), {each.resolve() for each in (*_SYSTEM, output.parent, *known)}
+
+    @functools.cache  # the hundreds of files are in few folders
+    def is_known(path: Path) -> bool:
+        real = path.resolve()
+        return not inside.isdisjoint((real, *real.parents))
+
+    paths = [working_folder / name for name in listed_files(rule)]
     rule.unlink()
-    return tuple(each for each in paths if not any(each.is_relative_to(folder) for folder in folders))
+    resolved = dict.fromkeys(path.resolve() for path in paths if not is_known(path.parent))
+    return tuple(each for each in resolved if not is_known(each))
 
 
 def listed_files(rule: Path) -> list[str]:
