@@ -148,8 +148,8 @@ def _explained(case: Case, judged: _Judged, implementation: Implementation, base
         if judged.verdict.passed:
             return judged
         verdict = judged.verdict
-    if baseline and (quieter := _judge_quiet_nans(case, call, implementation)):
-        return replace(judged, verdict=quieter[0], expected=quieter[1])
+    if baseline and (quieter := _judge_quiet_nans(case, judged, implementation)):
+        return quieter
     if call.references and _has_signalling_input(call, wrong.coordinates):
         verdict = verdict.noted(SIGNALLING_INPUT)
     if oracle and oracle.code and (met := met_by(kernel_code(call, oracle.code))):
@@ -157,14 +157,12 @@ def _explained(case: Case, judged: _Judged, implementation: Implementation, base
     return replace(judged, verdict=verdict)
 
 
-def _judge_quiet_nans(
-    case: Case, call: Call, implementation: Implementation
-) -> tuple[Verdict, Mapping[str, Expected] | None] | None:
-    """Return the result of a failing case with quiet NaNs, if only signalling NaNs in minima or maxima (D7) explain it.
+def _judge_quiet_nans(case: Case, judged: _Judged, implementation: Implementation) -> _Judged | None:
+    """Return the result with quiet NaNs, if only signalling NaNs in minima or maxima (D7) explain a failure.
 
     Returns None if the inputs do not contain any, or if the case fails with quiet NaNs as well.
     """
-    oracle, code = implementation.oracle, implementation.code
+    call, oracle, code = judged.call, implementation.oracle, implementation.code
     buffers = {name: replace(each, data=quiet(each.data, each.dtype)) for name, each in call.buffers.items()}
     if all(each.data.tobytes() == call.buffers[name].data.tobytes() for name, each in buffers.items()):
         return None
@@ -173,11 +171,12 @@ def _judge_quiet_nans(
     quieter = replace(call, buffers=buffers)
     baseline = judge(case, quieter, oracle)
     if not baseline.unreferenced:
-        return Verdict(Status.NOT_JUDGED, "reference", detail=SIGNALLING), None
+        return replace(judged, verdict=Verdict(Status.NOT_JUDGED, "reference", detail=SIGNALLING), expected=None)
     again = judge(case, quieter, implementation, baseline=baseline)
     if not again.verdict.passed:
         return None
-    return replace(again.verdict, divergences=(*again.verdict.divergences, "D7")), again.expected
+    verdict = replace(again.verdict, divergences=(*again.verdict.divergences, "D7"))
+    return replace(judged, verdict=verdict, expected=again.expected)
 
 
 SIGNALLING = (
