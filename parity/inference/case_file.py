@@ -72,17 +72,17 @@ def _words(kernel: TritonKernel) -> Iterator[str]:
 def _text(op: Skeleton, reason: str) -> str:
     """Return the declaration of an op. With a ``reason`` why it is incomplete, the text is a comment."""
     if op.omitted:
-        return f"# {op.kernel}: {op.omitted}"
+        return "\n".join(_wrapped(f"# {op.kernel}: {op.omitted}"))
     text = _template("op.py.j2").render(op=op).rstrip("\n")
     if not reason:
         first, _, rest = text.partition("\n")
         finding = _wrapped(f"# A mistake: {op.finding.rstrip('.')}. {_FAILS}") if op.finding else []
-        return "\n".join((first, *finding, rest))
+        return "\n".join((*_wrapped(first), *finding, rest))
     first, *lines = (line if line.startswith("#") else f"# {line}" for line in text.splitlines())
     title, advice = ("Not declared", _CORRECT) if is_mistake(reason) else ("To be completed", _COMPLETE)
     todo = _wrapped(f"# {title}: {reason.rstrip('.')}. {advice}")
     host = _wrapped(f"# The host launches it in {op.launched}") if op.launched else []
-    return "\n".join((first, *todo, *host, *lines))
+    return "\n".join((*_wrapped(first), *todo, *host, *lines))
 
 
 def _alike(op: Skeleton, reason: str, like: str) -> str:

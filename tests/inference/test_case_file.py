@@ -63,6 +63,17 @@ def test_case_file_wraps_values_of_triton_kernels_between_keywords():
     assert max(map(len, text.splitlines())) <= 120 and "    kernel=triton(  # one of 40" in text
 
 
+def test_case_file_wraps_comments_with_many_parameters():
+    kernel = f"scale({', '.join(f'parameter_{i}' for i in range(20))})"
+    texts = [
+        case_file(PurePath("module.cu"), [replace(OP, kernel=kernel)], {}),
+        case_file(PurePath("module.cu"), [replace(OP, kernel=kernel)], {"module.scale": "no launch shows its grid."}),
+        case_file(PurePath("module.cu"), [Skeleton("", kernel, omitted="it has no output")], {}),
+    ]
+    for text in texts:
+        assert max(map(len, text.splitlines())) <= 120 and "parameter_19)" in text and ast.parse(text)
+
+
 def test_case_file_with_question_comments_out_op():
     text = case_file(PurePath("module.cu"), [OP], {"module.scale": "no launch shows its grid."})
     assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
