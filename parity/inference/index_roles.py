@@ -85,6 +85,10 @@ def _likely(
     yield from ({name: IndexRole("order")} for name in several)
     for name, number in itertools.product((*several, *ordered), ("", *numbers)):
         yield {name: IndexRole("mask", number)}
+    # Behind a mark, equal positions would let threads write to one place.
+    yield from (
+        {mark: IndexRole("mask"), name: IndexRole("order")} for mark, name in itertools.permutations(several, 2)
+    )
 
 
 def _entries(numbers: Sequence[str]) -> str:

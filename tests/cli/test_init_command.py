@@ -643,3 +643,17 @@ def test_init_constant_structure_of_several_types(parity, tmp_path, sources, wit
     made, text = parity("init", "--kernels", "src"), (tmp_path / "cases" / "world.py").read_text()
     assert made.code == 0 and 'symbols={"world": "world"}' in text, text
     assert '"world": ("values.16.1065353216.0.1072693248.0.1065353216.0.0",)' in text and "drag: 16" in text, text
+
+
+WINNERS = """__global__ void winners(int n, const int* owner, const int* bid, int* winner) {
+    int j = threadIdx.x + blockIdx.y * blockDim.x, i = blockIdx.x * n + j;
+    if (owner[i] == -1) winner[blockIdx.x * n + bid[i]] = j;
+}
+void host(int rows, int* x, int n) { winners<<<dim3(rows, n / 64), 64>>>(n, x, x, x); }
+"""
+
+
+def test_init_positions_behind_marks_are_distinct(parity, tmp_path, sources, with_nvcc):
+    sources(winners=WINNERS)
+    made, text = parity("init", "--kernels", "src"), (tmp_path / "cases" / "winners.py").read_text()
+    assert made.code == 0 and '"owner": ("-1..2",), "bid": ("permutation",)' in text, text
