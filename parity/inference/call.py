@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from parity.dsl.expression import expression
 from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import Parameter, Signature
 from parity.inference.spec import GRID_EXTENTS, InferredSpec
@@ -162,8 +163,10 @@ class _Facts:
 
     @cached_property
     def drawn(self) -> Mapping[str, Literal]:
-        """Choices for all other names."""
-        return dict.fromkeys(sorted(self.spec.names - self.determined - {"threads"}), _DRAWN)
+        """Choices for all other names: small ones if further names multiply the number of blocks."""
+        names = sorted(self.spec.names - self.determined - {"threads"})
+        is_product = sum(bool(expression(text).names) for text in self.spec.grid) > 1
+        return {name: _LARGE_CHOICES if is_product and name in _GRID_EXTENTS else _DRAWN for name in names}
 
     @cached_property
     def idle(self) -> Sequence[Parameter]:

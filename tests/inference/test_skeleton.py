@@ -23,11 +23,11 @@ BYTES = replace(KERNEL, name="_Z5bytesPKhPf", args=ARGS[:2])
 USES = {(0, 0): Use(frozenset(("u8",)), first="ld", width=1), (1, 0): Use(writes=frozenset(("f32",)), width=4)}
 
 
-def declared(kernel, flow=None, extents=("16", "16"), small=()):
+def declared(kernel, flow=None, extents=("16", "16"), small=(), grid=("1",)):
     def launched(args, flow, single):
         names = [each.name for each in args if each.is_pointer] or ["x", "y"]
         return InferredSpec(
-            dict(zip(names, extents, strict=True)), ("1",), (32,), is_measured=single, small=frozenset(small)
+            dict(zip(names, extents, strict=True)), grid, (32,), is_measured=single, small=frozenset(small)
         )
 
     (found,) = skeletons(PurePath("k.cu"), "k", [kernel], flows={kernel.name: flow}, probes={kernel.name: launched})
@@ -118,3 +118,8 @@ def test_small_integers_that_a_kernel_compares_with_minus_1_may_be_minus_1():
     found = declared(PUT, Flow(("u64", "u64"), uses, wholes={(0, 0): (-1, 0)}), small=("x",))
     assert values(found, "data") == {"x": ("-1..2",)}
     assert values(declared(PUT, Flow(("u64", "u64"), uses), small=("x",)), "data") == {"x": ("0..3",)}
+
+
+@pytest.mark.parametrize(("grid", "most"), [(("1", "lines"), 300), (("ceil(n/32)", "lines"), 7)])
+def test_free_extents_of_large_grids_are_small(grid, most):
+    assert max(values(declared(KERNEL, extents=("n", "n"), grid=grid), "choices")["lines"]) == most
