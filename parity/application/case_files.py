@@ -28,8 +28,8 @@ from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 from parity.suite.selection import Selection
 from parity.suite.settings import Project
 
-_TRY_AFTER = 30
-"""Seconds after which new declarations are tried."""
+_TRY_AFTER, _TRY_INSIDE = 30, 300
+"""Seconds after which new declarations are tried, between modules and inside a module. Each trial compiles a module."""
 _FEW = 2
 """Cases to draw of each op at first."""
 _TOO_SLOW = "the time limit (--limit) ended before any of its cases"
@@ -74,7 +74,11 @@ class CaseFiles:
         self.files[path].ops.append(op)
         if op.name and not op.question and try_it:
             self.untried[op.name] = self.files[path], op
-        if time.monotonic() - self.tried_at > _TRY_AFTER:
+        self.try_after(_TRY_INSIDE)
+
+    def try_after(self, seconds: float | None = None) -> None:
+        """Try the declarations if the last trial is some time ago: usually after a module."""
+        if time.monotonic() - self.tried_at > (_TRY_AFTER if seconds is None else seconds):
             self.try_declarations(shown=False)
 
     def try_declarations(self, *, shown: bool = True) -> None:

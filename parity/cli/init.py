@@ -128,6 +128,7 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
                 cases.add(target, source, op, try_it=True)
                 report("guessing", i, len(own))
                 note(f"{module} {kernel.name}")
+        cases.try_after()
     cases.try_declarations()
     declared = _summarized(cases)
     for each in (*written, *cases.files, *_ignore(folder)):
@@ -251,6 +252,7 @@ def _write_cases(
             for op in module_skeletons(source, one.module, kernels, cuda, host, prober, known):
                 files.add(path, source, op, try_it=cuda is not None)
                 note(f"{one.module} {op.title}")
+            files.try_after()
         if known and path not in files.files and not quiet:
             _warn(f"{path} exists already and is not changed")
     if chosen.captured and not met:

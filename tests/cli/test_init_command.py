@@ -540,6 +540,20 @@ def test_init_ops_without_results_of_amd_are_not_declared(parity, tmp_path, sour
     assert "# To be completed: the time limit" in (tmp_path / "cases" / "one.py").read_text()
 
 
+def test_init_tries_all_ops_of_a_module_at_once(parity, tmp_path, sources, monkeypatch, with_nvcc):
+    sources(two=ADD.format("first") + ADD.format("second"))
+    execute, runs = Prepared.execute, list[int]()
+
+    def counted(self, *args, **options):
+        runs.append(self.plan.examples)
+        return execute(self, *args, **options)
+
+    monkeypatch.setattr(Prepared, "execute", counted)
+    monkeypatch.setattr(case_files, "_TRY_AFTER", 0)
+    assert parity("init", "--kernels", "src").code == 0
+    assert len(runs) == 2 and runs[-1] == EXAMPLES
+
+
 SPREAD = """template <unsigned threads> __global__ void spread(const float* x, float* y, int rows) {
     __shared__ float part[threads];
     float sum = 0;
