@@ -101,7 +101,7 @@ def inferred_call(
     facts = _Facts(one, kinds, spec, filled)
     params: dict[str, str] = dict.fromkeys(sorted({*facts.drawn} & _GRID_EXTENTS), "i32")
     masks = {each.bound: _MASK_CHOICES for each in spec.roles.values() if each.use == "mask" and each.bound}
-    choices: dict[str, Literal] = {**facts.drawn, **_few(spec), **spec.choices, **masks}
+    choices: dict[str, Literal] = {**facts.drawn, **facts.few_blocks, **_few(spec), **spec.choices, **masks}
     words = []
     for each in one.args:
         word, kind = _word(each, facts)
@@ -165,8 +165,21 @@ class _Facts:
     def drawn(self) -> Mapping[str, Literal]:
         """Choices for all other names: small ones if further names multiply the number of blocks."""
         names = sorted(self.spec.names - self.determined - {"threads"})
-        is_product = sum(bool(expression(text).names) for text in self.spec.grid) > 1
-        return {name: _LARGE_CHOICES if is_product and name in _GRID_EXTENTS else _DRAWN for name in names}
+        return {name: _LARGE_CHOICES if name in _GRID_EXTENTS and self.multiplied else _DRAWN for name in names}
+
+    @cached_property
+    def multiplied(self) -> frozenset[str]:
+        """The names in a grid whose axes depend on several names."""
+        axes = [names for text in self.spec.grid if (names := expression(text).names)]
+        return frozenset().union(*axes) if len(axes) > 1 else frozenset()
+
+    @property
+    def few_blocks(self) -> dict[str, Literal]:
+        """Choices for extents of tensors that are numbers of blocks for each of a free extent."""
+        is_free = not {*self.drawn}.isdisjoint(self.multiplied & _GRID_EXTENTS)
+        return dict.fromkeys(
+            sorted(self.multiplied & _GRID_EXTENTS & self.determined) if is_free else (), _SQUARE_CHOICES
+        )
 
     @cached_property
     def idle(self) -> Sequence[Parameter]:

@@ -123,3 +123,9 @@ def test_small_integers_that_a_kernel_compares_with_minus_1_may_be_minus_1():
 @pytest.mark.parametrize(("grid", "most"), [(("1", "lines"), 300), (("ceil(n/32)", "lines"), 7)])
 def test_free_extents_of_large_grids_are_small(grid, most):
     assert max(values(declared(KERNEL, extents=("n", "n"), grid=grid), "choices")["lines"]) == most
+
+
+def test_extents_of_tensors_are_few_blocks_for_each_of_a_free_extent():
+    found = declared(KERNEL, extents=("batches 4", "batches 4"), grid=("1", "lines", "batches"))
+    assert {name: max(each) for name, each in values(found, "choices").items()} == {"lines": 7, "batches": 64}
+    assert "batches" not in values(declared(KERNEL, extents=("batches 4",) * 2, grid=("1", "1", "batches")), "choices")
