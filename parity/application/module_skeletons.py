@@ -9,9 +9,10 @@ from pathlib import PurePath
 
 from parity.build.result import Built
 from parity.captures.observations import CapturedKernels
+from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch
 from parity.inference.prober import ProbedKernel, Prober
-from parity.inference.ptx_dataflow import Flow, flows
+from parity.inference.ptx_dataflow import flows
 from parity.inference.signature import Probe
 from parity.inference.skeleton import Skeleton, skeletons
 from parity.inference.spec import InferredSpec, KernelArgument

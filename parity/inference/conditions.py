@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch
-from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import GRID_EXTENTS, STRIDE, Numbers, Triple
 
 MAX_THREADS = 1024

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from parity.inference.conditions import Condition, numbers_for
+from parity.inference.data_flow import Flow
 from parity.inference.probe_launches import Accessed, InputFill, LaunchConfig, Observation, ProbeLaunches, combined
-from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import (
     AXES,
     GRID_EXTENTS,

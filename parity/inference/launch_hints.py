@@ -10,9 +10,9 @@ from keyword import iskeyword
 
 from parity.dsl.expression import FUNCTIONS
 from parity.inference.conditions import likely_blocks
+from parity.inference.data_flow import Flow
 from parity.inference.host_formulas import compact, free_names, rewritten, with_formulas
 from parity.inference.host_launches import HostLaunch
-from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple
 
 _COUNTED: Triple = (64, 1, 1)

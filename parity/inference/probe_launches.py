@@ -21,7 +21,7 @@ from parity.emulator.launch_options import RACE_MASKS, LaunchOptions
 from parity.emulator.memory import Allocation
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
-from parity.inference.ptx_dataflow import BEHIND
+from parity.inference.data_flow import BEHIND
 from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array

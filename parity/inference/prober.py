@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import UsageError
 from parity.inference.conditions import Condition, credible_blocks, likely_blocks, numbers_for
+from parity.inference.data_flow import Flow
 from parity.inference.experiment import GRID_DEFAULTS, Experiment, ProbeLog
 from parity.inference.grid_inference import candidate_specs, hinted_spec
 from parity.inference.host_launches import HostLaunch
@@ -33,7 +34,6 @@ from parity.inference.index_inference import with_indices, with_positive_numbers
 from parity.inference.launch_hints import launch_hints
 from parity.inference.measured import has_given_block, measured_spec
 from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, InputFill, ProbeLaunches, ProbeLimit
-from parity.inference.ptx_dataflow import Flow
 from parity.inference.signature import constant_content
 from parity.inference.spec import (
     ALWAYS_FAULTS,

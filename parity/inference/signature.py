@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from parity.inference.data_flow import BEHIND, Flow, Table
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import safe_name
-from parity.inference.ptx_dataflow import BEHIND, Flow, Table
 from parity.inference.spec import CONSTANT, InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures
 from parity.model.code_object import Argument, Kernel, spelled

@@ -18,9 +18,9 @@ from typing import Any, cast
 from parity.errors import ParityError
 from parity.inference.argument_kinds import argument_kinds
 from parity.inference.call import DeclaredCall, guessed_call, inferred_call
+from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal, safe_name
-from parity.inference.ptx_dataflow import Flow
 from parity.inference.signature import SUFFIXES, Probe, Signature, read_signature, type_variables
 from parity.inference.spec import ALWAYS_FAULTS, GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
 from parity.inference.structures import Structures

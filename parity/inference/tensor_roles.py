@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from parity.inference.data_flow import BEHIND
 from parity.inference.keywords import safe_name
-from parity.inference.ptx_dataflow import BEHIND
 from parity.inference.signature import Parameter, Signature, constant_content, element_dtype
 from parity.inference.spec import CONSTANT, InferredSpec
 from parity.model.code_object import source_name, unqualified

@@ -13,8 +13,9 @@ from pathlib import Path
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import DEFAULT_TARGETS, TRITON_TARGETS, target
 from parity.errors import ParityError
+from parity.inference.data_flow import Flow
 from parity.inference.prober import ProbedKernel, Prober
-from parity.inference.ptx_dataflow import Flow, flows
+from parity.inference.ptx_dataflow import flows
 from parity.inference.signature import Parameter, Signature
 from parity.inference.skeleton import Skeleton, signature_skeleton
 from parity.inference.spec import RACES, UNWRITTEN, InferredSpec, KernelArgument

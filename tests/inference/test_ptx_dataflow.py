@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from parity.build.modules import build, build_suite
-from parity.inference.ptx_dataflow import Flow, flows
+from parity.inference.data_flow import Flow
+from parity.inference.ptx_dataflow import flows
 
 HEAD = "struct Both { const float* x; float* out; int n; };\n__device__ __noinline__ void put(float* p) { *p = 1; }\n"
 INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x;"

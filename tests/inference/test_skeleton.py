@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 import pytest
 
-from parity.inference.ptx_dataflow import Flow, Use
+from parity.inference.data_flow import Flow, Use
 from parity.inference.skeleton import DIVERGES, TOO_LITTLE, skeletons
 from parity.inference.spec import InferredSpec
 from parity.model.code_object import Argument, Kernel

@@ -1,0 +1,116 @@
+"""How a kernel uses its arguments: what the analysis of PTX (``ptx_dataflow.py``) finds out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Key = tuple[int, int]
+"""An argument: its position, and a byte offset that is 0 except for fields of structures.
+
+An offset of ``BEHIND`` or more is the offset in a structure in memory that the argument points to.
+"""
+BEHIND = 1 << 20
+"""Added to the offsets of fields behind a pointer. All arguments together have 4 KiB."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """The types of reads and writes behind a pointer (``f32``, ``u16``). Atomics do both.
+
+    ``first`` is the kind of the first access in the text. ``scattered`` is True if positions to write to come from
+    memory, so that other elements keep their value. ``width`` is the size of the largest access in bytes.
+    """
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    first: Literal["ld", "st", "atom", ""] = ""
+    scattered: bool = False
+    width: int = 0
+
+    @property
+    def is_input(self) -> bool:
+        """True if the content before the launch can matter, unless a kernel writes before it reads."""
+        return (bool(self.reads) and self.first != "st") or self.scattered
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types of all accesses."""
+        return self.reads | self.writes
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A number that a kernel compares with an index, and the pointers that the index leads into.
+
+    In ``direct`` pointers, the index selects the element. In other pointers, it is a part of the position (a row).
+    """
+
+    pointers: frozenset[Key]
+    direct: frozenset[Key]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A ``__constant__`` variable without a value in the source: its size in bytes, and the types of reads.
+
+    ``parts`` are the types by byte offset. It is empty if the kernel computes where to read.
+    """
+
+    size: int
+    types: frozenset[str]
+    parts: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """How a kernel uses its arguments.
+
+    Attributes:
+        types: The PTX types of the arguments.
+        uses: The accesses behind pointers.
+        bounds: Numbers that bound indices.
+        escaped: Pointers that are passed on or stored.
+        threads: The block that the kernel is compiled for, if PTX states one.
+        strided: True if an index advances by the size of the grid.
+        axes: The axes of the grid along which blocks differ.
+        thread_axes: The axes of a block along which threads access different elements.
+        dynamic: True if the kernel uses dynamic shared memory.
+        crosses: True if threads of a warp exchange values.
+        tables: Constants that the host fills.
+        fixed: True if no other block than ``threads`` is possible.
+        loaded: The parts of the arguments that the kernel loads, with their PTX types.
+        reals: Constants that the kernel compares floating-point values with.
+        wholes: Integers that the kernel compares elements behind a pointer with, by pointer: both sides of the limit.
+        divisors: Pointers to integers that the kernel divides by without a comparison with 0 or 1.
+        offsets: Pointers to integers of which two neighbors bound a range, as in the row starts of a sparse matrix.
+        private: True if threads have private arrays.
+        random: True if the kernel draws numbers with cuRAND.
+        variables: The ``__device__`` variables that the kernel uses.
+        indirect: True if the kernel writes through pointers that it reads from memory.
+        prints: True if the kernel prints.
+    """
+
+    types: tuple[str, ...]
+    uses: Mapping[Key, Use] = field(default_factory=dict)
+    bounds: Mapping[Key, Bound] = field(default_factory=dict)
+    escaped: frozenset[Key] = frozenset()
+    threads: tuple[int, ...] = ()
+    strided: bool = False
+    axes: frozenset[str] = frozenset()
+    thread_axes: frozenset[str] = frozenset()
+    dynamic: bool = False
+    crosses: bool = False
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    fixed: bool = False
+    loaded: Mapping[Key, str] = field(default_factory=dict)
+    reals: tuple[float, ...] = ()
+    wholes: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
+    divisors: frozenset[Key] = frozenset()
+    offsets: frozenset[Key] = frozenset()
+    private: bool = False
+    random: bool = False
+    variables: tuple[str, ...] = ()
+    indirect: bool = False
+    prints: bool = False
