@@ -35,7 +35,9 @@ _PACKET_AT, _KERNARG_AT = 256, 1024
 _LOGGED = 1 << 15
 """Records that the log of printed messages holds."""
 _REGISTER_BYTES = 1 << 18
-"""Room for the registers of a wavefront, to detect kernels without progress."""
+"""Room for the scalar registers of a wavefront, and for some vector registers, to detect kernels without progress."""
+_VECTOR_BYTES = 64 * 4
+"""Bytes of a vector register."""
 _ORDINALS = 1 << 31
 """After this many wavefronts, the trace numbers them from the beginning again."""
 _NO_REGISTER = 0xFFFFFFFF
@@ -402,6 +404,9 @@ class Device:
         context.used = max(context.used, self._memory.used)
         program = loaded.executable.program
         context.program = ctypes.addressof(program) if program else 0
+        if program and (needed := _REGISTER_BYTES + program.vectors * _VECTOR_BYTES) > self._registers.size:
+            self._registers = zeroed_pages(needed)
+            context.snapshot = self._registers.ctypes.data
         switching = loaded.executable.traits.barriers or self._traced
         grid, block = (ctypes.c_uint32 * 3)(*shape.grid), (ctypes.c_uint32 * 3)(*shape.block)
 

@@ -1,8 +1,13 @@
 """Slots of virtual registers, and which registers share a slot."""
 
+import numpy as np
 import pytest
 from ptx_runs import kernel, module
 
+from parity.compilers.ptx_code_object import parse_ptx
+from parity.compilers.targets import target
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.ptx.device import PtxDevice
 from parity.emulator.ptx.parse import size_of
 from parity.emulator.ptx.pipeline import optimized_functions
 from parity.emulator.ptx.register_slots import allocate_slots
@@ -26,3 +31,17 @@ def test_registers_of_one_kind_share_slot_unless_live_together(first, second, sh
         (function,) = optimized_functions(module(kernel(" ".join(order))), "k")
         places = allocate_slots(function, size_of).places
         assert (places[one] == places[two]) == share
+
+
+def test_registers_of_a_kernel_with_thousands_fit_into_the_snapshot(cache):
+    count = 2200
+    first = "\n".join(f"ld.volatile.global.u32 %q{i}, [%x];" for i in range(count))
+    last = "\n".join(f"add.u32 %r1, %r1, %q{i};" for i in range(count))
+    body = f".reg .b32 %q<{count}>;\n{first}\nmov.u32 %r1, 0;\n{last}\nst.global.u32 [%x], %r1;"
+    code = parse_ptx(module(kernel(body, 1)), "module", target("sm_90"))
+    device = PtxDevice(traced=True, cache=cache, instruction_budget=200_000)
+    out = device.allocate(128, "out")
+    device.write(out, np.arange(32, dtype=np.uint32))
+    device.launch(code, "k", grid=(1, 1, 1), block=(32, 1, 1), args=pack(code.kernels["k"], [out]))
+    assert device.read(out).view(np.uint32)[1] == count
+    assert device._registers.size >= count * 32 * 4
