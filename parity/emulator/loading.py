@@ -14,9 +14,13 @@ from parity.emulator.faults import UnsupportedFeature
 from parity.emulator.jit import COUNTERS
 from parity.emulator.language import Language, Traits
 from parity.emulator.programs import Executable, Programs
+from parity.emulator.runtime_headers import constants
 from parity.emulator.variables import VariableMemory
 from parity.errors import UsageError, nearest
 from parity.model.code_object import CodeObject, Kernel
+
+_MOST_LANES = constants("wavefronts.h")["STACK"] // 5
+"""Lanes of vector registers that a wavefront may have: they take 4 bytes each of its stack, and leave a fifth free."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class KernelLoader:
         where = wavefront_target(code)
         executable = self.programs.kernel(code, where, name)
         self._refuse_textures(code, name, executable.traits)
+        if executable.program and (registers := executable.program.vectors) * where.wavefront > _MOST_LANES:
+            raise UnsupportedFeature(name, f"{registers:,} registers per thread")
         library, symbol = executable.library, executable.symbol
         launch = library.launch
         launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)

@@ -7,6 +7,7 @@ from ptx_runs import kernel, module
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.faults import UnsupportedFeature
 from parity.emulator.ptx.device import PtxDevice
 from parity.emulator.ptx.parse import size_of
 from parity.emulator.ptx.pipeline import optimized_functions
@@ -34,14 +35,25 @@ def test_registers_of_one_kind_share_slot_unless_live_together(first, second, sh
 
 
 def test_registers_of_a_kernel_with_thousands_fit_into_the_snapshot(cache):
-    count = 2200
-    first = "\n".join(f"ld.volatile.global.u32 %q{i}, [%x];" for i in range(count))
-    last = "\n".join(f"add.u32 %r1, %r1, %q{i};" for i in range(count))
-    body = f".reg .b32 %q<{count}>;\n{first}\nmov.u32 %r1, 0;\n{last}\nst.global.u32 [%x], %r1;"
-    code = parse_ptx(module(kernel(body, 1)), "module", target("sm_90"))
+    code = parse_ptx(module(_sum_of_loads(2200)), "module", target("sm_90"))
     device = PtxDevice(traced=True, cache=cache, instruction_budget=200_000)
     out = device.allocate(128, "out")
     device.write(out, np.arange(32, dtype=np.uint32))
     device.launch(code, "k", grid=(1, 1, 1), block=(32, 1, 1), args=pack(code.kernels["k"], [out]))
-    assert device.read(out).view(np.uint32)[1] == count
-    assert device._registers.size >= count * 32 * 4
+    assert device.read(out).view(np.uint32)[1] == 2200
+    assert device._registers.size >= 2200 * 32 * 4
+
+
+@pytest.mark.thorough
+def test_registers_beyond_the_stack_are_refused(cache):
+    code = parse_ptx(module(_sum_of_loads(6600)), "module", target("sm_90"))
+    device = PtxDevice(traced=True, cache=cache)
+    with pytest.raises(UnsupportedFeature, match=r"6,60\d registers per thread"):
+        device.launch(code, "k", grid=(1, 1, 1), block=(32, 1, 1), args=bytes(8))
+
+
+def _sum_of_loads(count):
+    """The PTX of a kernel with ``count`` registers that are live together."""
+    first = "\n".join(f"ld.volatile.global.u32 %q{i}, [%x];" for i in range(count))
+    last = "\n".join(f"add.u32 %r1, %r1, %q{i};" for i in range(count))
+    return kernel(f".reg .b32 %q<{count}>;\n{first}\nmov.u32 %r1, 0;\n{last}\nst.global.u32 [%x], %r1;", 1)
