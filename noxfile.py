@@ -78,7 +78,8 @@ def _replay(session: nox.Session, output: Path, files: Sequence[str]) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Test parity itself (arguments: options of pytest; --thorough also runs slow tests)."""
-    session.install("-e", ".[emulated,nvcc]", "--group", "test")
+    groups = ("test", "thorough") if "--thorough" in session.posargs else ("test",)
+    session.install("-e", ".[emulated,nvcc]", *(f"--group={each}" for each in groups))
     # One process more than cores: tests wait for workers and compilers, and one process runs the last file alone.
     session.run("pytest", "-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile", *session.posargs)
 

@@ -64,7 +64,7 @@ def make(root: Path) -> None:
         subprocess.run(["mmdebstrap", "--variant=apt", *options, "sid", str(root), *sources], check=True)
     (root / "etc/apt/apt.conf.d/90parity").write_text(APT)
     install(root, PACKAGES)
-    inside(root, "python3 -m venv /opt/parity && pip install -e '.[emulated,nvcc,rocm]' --group test")
+    inside(root, "python3 -m venv /opt/parity && pip install -e '.[emulated,nvcc,rocm]' --group test --group thorough")
     (root / READY).touch()
 
 
