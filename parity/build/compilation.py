@@ -137,11 +137,11 @@ def compile_source(source: Source, job: Job, folder: Path) -> None:
     (_compile_cuda if job.target.vendor == "cuda" else _compile_amd)(source, job, folder)
 
 
-def disassemble(source: Source, path: Path, folder: Path) -> None:
-    """Write a given code object, its listing and their record to ``folder``."""
+def disassemble(source: Source, path: Path, content: bytes, folder: Path) -> None:
+    """Write the code object of a given file, its listing and their record to ``folder``."""
     # Compiled code objects, whose listings need no disassembler, have a different suffix.
     listing, copy = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.co"
-    copy.write_bytes(path.read_bytes())
+    copy.write_bytes(content)
     listing.write_text(binary_listing.disassembled_listing(copy, path.name))
     write_record(parse(listing.read_text(), source.module), listing, copy, sources=[source.name(path)])
 

@@ -15,6 +15,7 @@ from parity.build.result import Built
 from parity.compilers import disassembler
 from parity.compilers.diagnostics import diagnostics
 from parity.compilers.errors import UnusableCodeObject
+from parity.compilers.offload_bundle import code_object_for
 from parity.compilers.targets import Target
 from parity.errors import UsageError
 from parity.model.code_object import idle, source_name, unqualified
@@ -65,8 +66,9 @@ def read_code_object(source: Source, target: Target, cache: Cache) -> Built:
             given = ", ".join(path.name for path in source.prebuilt.values())
             raise UsageError(f"{source.path.name} is not there, in its place {given}")
         tools = disassembler.find_disassembler()
-        entry = digest(tools_digest(), source.module, str(tools), path.read_bytes())
-        folder, cached = cache.get(entry, functools.partial(disassemble, source, path))
+        content = code_object_for(path.read_bytes(), target.name, path.name)
+        entry = digest(tools_digest(), source.module, str(tools), content)
+        folder, cached = cache.get(entry, functools.partial(disassemble, source, path, content))
         found = read_record(folder).target
         if found != target.name:
             raise UsageError(f"{path.name} is for {found}, not for {target}")

@@ -20,7 +20,6 @@ from parity.errors import ParityError, UsageError
 from parity.platform.files import read_rows
 from parity.platform.serialization import json_text
 
-_BUNDLES = (b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 _AMDGPU = 224  # EM_AMDGPU
 _TARGET = re.compile(r".*--(\w+)")
 # Instructions that add the halves of a distance to the instruction counter: s_add_co_* since generation 12.
@@ -71,12 +70,6 @@ def disassembled_listing(path: Path, name: str = "", kernels: Collection[str] | 
     from elftools.elf.elffile import ELFFile  # slow to import, and most commands do not need it
 
     content = path.read_bytes()
-    if content.startswith(_BUNDLES):
-        raise UsageError(
-            f"{name} is a bundle for several targets (a fat binary), not a code object; take it apart: "
-            f"clang-offload-bundler --unbundle --type=o --targets=hipv4-amdgcn-amd-amdhsa--gfx1100 --input={name} "
-            "--output=FILE, or compile with --no-gpu-bundle-output"
-        )
     if not content.startswith(b"\x7fELF"):
         raise UsageError(f"{name} is not a code object: it does not begin like an ELF file, but with {content[:8]!r}")
     tools = find_disassembler()

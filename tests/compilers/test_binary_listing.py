@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bundles import bundle
 
 from parity.build.modules import build
 from parity.compilers import disassembler
@@ -125,6 +126,13 @@ def test_disassembled_code_object_computes_like_its_source(given, binaries, comp
         np.testing.assert_allclose(values(built.code_object, cache), expected(), rtol=1e-5)
 
 
+def test_bundle_has_code_of_each_target(given, binaries, compiled):
+    names = ["gfx1030", "gfx90a"]  # an old LLVM does not support gfx1100
+    results = given({"module.co": bundle(binaries)}, names)
+    assert [built.error for built in results] == [None, None]
+    assert [built.code_object.kernels for built in results] == [compiled[each].kernels for each in names]
+
+
 def test_disassembled_kernel_has_source_lines(given, binaries):
     (built,) = given({"module.hsaco": binaries["gfx90a"]}, ["gfx90a"])
     (look,) = [i for i in kernel_code(built.code_object.listing, "other").instructions if "store" in i.text]
@@ -137,7 +145,7 @@ def test_unusable_code_object_is_an_error(given, binaries):
     cases = {
         "module.hsaco is for gfx1030, not for gfx90a": good,
         "module.hsaco is cut off: it has 4000 bytes of": good[:4000],
-        "module.hsaco is a bundle for several targets": b"__CLANG_OFFLOAD_BUNDLE__" + good,
+        "module.hsaco is a bundle for gfx1030, not for gfx90a": bundle({"gfx1030": good}),
         "module.hsaco is not a code object: it does not begin like an ELF file": b"BC" + good,
         "has no metadata that names its target": unnamed,
     }
