@@ -53,6 +53,15 @@ def test_program_gives_the_right_values(built, name, target):
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
 
 
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+def test_c_program_compiles_its_kernel_with_hiprtc(tmp_path, target):
+    compiler = shutil.which("cc") or pytest.skip("needs a C compiler")
+    program, flags = tmp_path / "axpy", ("-std=c11", "-Wall", "-D__HIP_PLATFORM_AMD__", "-lamdhip64", "-lhiprtc")
+    subprocess.run([compiler, PROGRAMS / "hiprtc.c", "-o", program, *flags], check=True)
+    ran = run(program, target=target)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
+
+
 @pytest.mark.parametrize("kind", ["hostcall", "buffered"])
 def test_kernels_print_and_allocate(built, kind):
     ran = run(built("printing", f"-mprintf-kind={kind}"), *(("allocate",) if kind == "hostcall" else ()))
