@@ -171,6 +171,14 @@ def test_kernel_of_size_0_ends_at_the_next_function(compiled, tools, tmp_path):
         assert texts[1][:end] == texts[0][:end]
 
 
+def test_literal_of_an_inline_constant_is_read_or_unknown(compiled, tools, tmp_path):
+    # 1.0 as a literal of 4 bytes. LLVM prints lit(0x3f800000) since version 21, and 1.0 before, which has other bytes.
+    code = "\nother:\n\t.long 0x7e0002ff, 0x3f800000\n"
+    binary = assembled(compiled["gfx90a"].listing.replace("\nother:", code, 1), tmp_path)
+    first, *_ = kernel_code(disassembled_listing(binary), "other").instructions
+    assert first.text == "v_mov_b32_e32 v0, 0x3f800000" or first.mnemonic == f"not_read_by_llvm_{tools.version}"
+
+
 def test_branches_to_named_labels_are_read(compiled, tools, tmp_path):
     symbols = compiled["gfx90a"].listing.replace(".LBB", "label_")  # llvm-objdump prints them
     binary = assembled(symbols, tmp_path)
