@@ -21,151 +21,32 @@ import traceback
 import types
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from parity.triton_kernels.host_facts import LAST, Complaint, Contradiction, Extent, Guess, Real, Table, stated_ranks
-from parity.triton_kernels.host_records import MOST_ELEMENTS, Launched, Unusable, launched
+from parity.triton_kernels.host_facts import LAST, Complaint, Contradiction, Extent, Guess, stated_ranks
+from parity.triton_kernels.host_guesses import ALL, GuessedObject, Guesses
+from parity.triton_kernels.host_records import Launched, Unusable, launched
 from parity.triton_kernels.host_tensors import DTYPES, Tensor, is_of_tensor
 from parity.triton_kernels.host_torch import Context, Function
 from parity.triton_kernels.loading import Loader, Placeholder
-from parity.triton_kernels.names import BOUNDS, BYTES, INDEX, MASK, POSITIONS, REAL
+from parity.triton_kernels.names import INDEX, TENSOR
 
 _SIZES = ((16, 16), (4, 16), (64, 64), (2, 32), (16, 128), (128, 128), (32, 32), (8, 256), (2, 64), (16, 1024), (1, 16))
 """Extents to try: of the first dims, and of the last one or two dims."""
-_OUTER = 2
-"""Extent of the outer dims of a tensor with four dims or more, so that a launch has few blocks."""
-_FEW = 16
-"""Extent of a list of positions at most, so that a launch has few blocks if the extents of other tensors are large."""
 _LARGER = ((64, 64), (128, 128))
 """Extents to try as well if smaller ones lead to a launch: a kernel without masks may need whole blocks."""
 _RANKS = (2, 3, 4, 1)
 _SECONDS, _CORRECTIONS, _MOST_RUNS = 8, 40, 400
 """Processor time for the host code of a kernel, corrections of one run, and runs of a function."""
-_WIDTH, _BITS = re.compile(r"(?i)(?:.*_)?[nw]?_?bits?"), 4
-"""Matches numbers of bits of quantized numbers, and the usual one."""
-_TENSOR = re.compile(
-    r"(?i)(?:d?[xyqkvobw]|d[a-z]{1,3}|.*(?:weight|bias|tensor|input|output|grad|hidden|state|cache|logits).*)"
-)
-_ALL = "all"
-"""Has the facts of all tensors of real numbers."""
 _OPTIONAL = re.compile(r"\bOptional\[|\bNone\b")
 _COMPARED = re.compile(r"(\w+) is (?:not )?None$")
 
 
 class _Late(BaseException):
     """Host code takes too long."""
-
-
-@dataclass
-class _Guesses:
-    """The assumptions about arguments in one run. ``facts`` has the corrections by host code, by argument.
-
-    ``is_small``: The outer dims of all tensors with four dims are small. ``is_open`` is True if the rank of an argument
-    was not known.
-    """
-
-    facts: dict[str, dict[str, Any]]
-    size: tuple[int, int]
-    rank: int
-    real: str
-    optional: bool
-    flag: bool
-    is_small: bool = True
-    is_open: bool = False
-
-    def value(self, key: str, kind: str) -> Any:
-        """Return the value of an argument. ``kind`` is the guess if host code has not shown another."""
-        facts = self.facts.get(key, {})
-        kind, name = facts.get("kind", kind), key.rpartition(".")[2]
-        if kind == "tensor":
-            return self._tensor(key, name, facts)
-        if kind == "list":
-            return [self._tensor(key, name, facts) for _ in range(2)]
-        if kind == "flag":
-            return self.flag
-        if kind == "dtype":
-            return DTYPES[self.real]
-        if kind == "object":
-            return _Object(key, self)
-        if kind == "table":
-            return Table(key, self._entry)
-        if kind == "real" or (kind == "number" and REAL.fullmatch(name)):
-            real = Real(1e-5 if "eps" in name else 0.5)
-            real.key = key
-            return real
-        if isinstance(text := facts.get("value"), str):
-            return text
-        facts = {"value": _BITS, **facts} if _WIDTH.fullmatch(name) else facts
-        number = Guess(
-            facts.get("value", self.size[1] if re.search(r"(?i)dim|hidden|_?[dkv]$", name) else self.size[0])
-        )
-        number.key = key
-        return number
-
-    def _entry(self, key: str, usual: int) -> Any:
-        """Return an entry of a table."""
-        if key in self.facts:
-            return self.value(key, "number")
-        number = Guess(usual)
-        number.key = key
-        return number
-
-    def _tensor(self, key: str, name: str, facts: Mapping[str, Any]) -> Tensor:
-        is_index = INDEX.fullmatch(name) is not None
-        rank = facts.get("rank", 1 if is_index else self.rank)
-        self.is_open |= "rank" not in facts and not is_index
-        first, last = self.size
-        wide = 1 if first != last and rank < 4 else 2
-        shape = (*(first for _ in range(rank - wide)), *(last for _ in range(min(rank, wide))))
-        if rank > 3 and (first > 16 or self.is_small):
-            shape = (*(_OUTER for _ in range(rank - 2)), first, last)
-        if rank == 1 and is_index and first > _FEW:
-            shape = (_FEW,)
-        if rank == 1 and is_index and BOUNDS.fullmatch(name):
-            shape = (shape[0] + 1,)  # where each sequence begins, and where the last one ends
-        longer = 0 if is_index else self.facts.get(LAST, {}).get(f"dim{shape[-1]}" if shape else "", 0)
-        shape = (*shape[:-1], longer) if longer else shape
-        shape = tuple(facts.get(f"dim{i}", extent) for i, extent in enumerate(shape))
-        real = self.facts.get(_ALL, {}).get("dtype", self.real)
-        kind = "int32" if is_index else "bool" if MASK.fullmatch(name) else "uint8" if BYTES.fullmatch(name) else real
-        dtype = DTYPES[facts.get("dtype", kind)]
-        if np.prod(shape, dtype=float) > MOST_ELEMENTS:
-            raise Unusable
-        if dtype.held.kind in "iu" and BOUNDS.fullmatch(name):
-            array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype.held)
-        elif dtype.held.kind in "iu":
-            array = (np.arange(int(np.prod(shape))) % min(self.size)).reshape(shape).astype(dtype.held)
-        else:
-            array = np.ones(shape, dtype.held)
-        return Tensor(array, dtype, key)
-
-
-class _Object:
-    """An argument whose attributes are guesses too."""
-
-    def __init__(self, key: str, guesses: _Guesses) -> None:
-        self._key, self._guesses = key, guesses
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        value = self._guesses.value(
-            f"{self._key}.{name}", "tensor" if _TENSOR.fullmatch(name) or POSITIONS.fullmatch(name) else "number"
-        )
-        self.__dict__[name] = value
-        return value
-
-    def __getitem__(self, name: Any) -> Any:
-        if not isinstance(name, str):
-            raise TypeError(name)
-        return getattr(self, name)
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        self.__dict__["saved_tensors"] = tensors
 
 
 def launches(
@@ -228,12 +109,12 @@ def _runs(
                 if not is_open and rank != _RANKS[0]:
                     continue
                 _forget_extents(facts)
-                guesses = _Guesses(facts, size, rank, real, optional, flag, is_small)
+                guesses = Guesses(facts, size, rank, real, optional, flag, is_small)
                 if found := _corrected(path, owner, function, loader, guesses):
                     yield found
                     for more in (each for each in _LARGER if each > size):
                         _forget_extents(facts)
-                        guesses = _Guesses(facts, more, rank, real, optional, flag)
+                        guesses = Guesses(facts, more, rank, real, optional, flag)
                         if found := _corrected(path, owner, function, loader, guesses):
                             yield {**found, "larger": True}
                     break
@@ -248,7 +129,7 @@ def _forget_extents(facts: Mapping[str, dict[str, Any]]) -> None:
 
 
 def _corrected(
-    path: Path, owner: str, function: ast.FunctionDef, loader: Loader, guesses: _Guesses
+    path: Path, owner: str, function: ast.FunctionDef, loader: Loader, guesses: Guesses
 ) -> dict[str, Any] | None:
     """Call a function until host code does not contradict the guesses. Return the launch, if there is one."""
     known = set[tuple[str, str, str]]()
@@ -274,12 +155,12 @@ def _corrected(
         if not key or is_settled or (key, fact, repr(value)) in known:
             return None
         known.add((key, fact, repr(value)))
-        for each in (key, _ALL) if fact == "dtype" and DTYPES[value].is_floating_point else (key,):
+        for each in (key, ALL) if fact == "dtype" and DTYPES[value].is_floating_point else (key,):
             guesses.facts.setdefault(each, {})[fact] = value
     return None
 
 
-def _suspected(error: Exception, guesses: _Guesses) -> tuple[str, str, Any] | None:
+def _suspected(error: Exception, guesses: Guesses) -> tuple[str, str, Any] | None:
     """Return which guess an error of host code suggests to change."""
     own = str(Path(__file__).parent)
     frames = [each for each in traceback.walk_tb(error.__traceback__) if not each[0].f_code.co_filename.startswith(own)]
@@ -337,7 +218,7 @@ def _tree(file: str) -> ast.Module:
     return ast.parse("".join(linecache.getlines(file)))
 
 
-def _call(path: Path, owner: str, function: ast.FunctionDef, loader: Loader, guesses: _Guesses) -> None:
+def _call(path: Path, owner: str, function: ast.FunctionDef, loader: Loader, guesses: Guesses) -> None:
     """Call a function of host code once."""
     target: Any = loader.function(path, owner or function.name)
     if isinstance(target, Placeholder):
@@ -360,7 +241,7 @@ def _call(path: Path, owner: str, function: ast.FunctionDef, loader: Loader, gue
             method(Context(), **_arguments(function, method, guesses, 1))
         else:
             is_static = any("staticmethod" in ast.unparse(each) for each in function.decorator_list)
-            first = () if is_static else (_Object("self", guesses),)
+            first = () if is_static else (GuessedObject("self", guesses),)
             _finish(method(*first, **_arguments(function, method, guesses, len(first))))
 
 
@@ -394,7 +275,7 @@ def _quiet() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def _arguments(node: ast.FunctionDef, function: Any, guesses: _Guesses, skipped: int) -> dict[str, Any]:
+def _arguments(node: ast.FunctionDef, function: Any, guesses: Guesses, skipped: int) -> dict[str, Any]:
     """Return arguments of a function. Parameters with a default that is not None keep it.
 
     A parameter has the default None if its annotation allows None, or if the function compares it with None.
@@ -461,7 +342,7 @@ def _kind(node: ast.FunctionDef, argument: ast.arg, defaults: Mapping[str, Any])
         return "tensor"
     if used:
         return "object"
-    return "tensor" if _TENSOR.fullmatch(name) or INDEX.fullmatch(name) else "number"
+    return "tensor" if TENSOR.fullmatch(name) or INDEX.fullmatch(name) else "number"
 
 
 def set_driver(target: Any) -> None:

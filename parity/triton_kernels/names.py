@@ -24,6 +24,10 @@ REAL = re.compile(
     r"|temperature|lse).*|p|lo|hi|p_dropout|dropout_p|value|min_val|max_val"
 )
 """Matches arguments that are real numbers."""
+TENSOR = re.compile(
+    r"(?i)(?:d?[xyqkvobw]|d[a-z]{1,3}|.*(?:weight|bias|tensor|input|output|grad|hidden|state|cache|logits).*)"
+)
+"""Matches arguments that are tensors."""
 
 IEEE = {"tf32": "ieee", "tf32x3": "ieee"}
 """Replaces precisions of products that only some GPUs have."""
