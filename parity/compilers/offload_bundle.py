@@ -23,8 +23,8 @@ _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
 def code_object_for(content: bytes, target: str, name: str) -> bytes:
     """Return the code object for a target (``gfx90a``) in a bundle. Other content is returned unchanged.
 
-    Of several for one target, which have other settings (``gfx90a:xnack+``), the one with the fewest settings that are
-    on is returned.
+    A bundle may have several code objects for a target, with different settings, for example ``gfx90a:xnack+``. The one
+    with the fewest settings that are on is returned.
 
     Raises:
         UsageError: the bundle has no code object for the target, or is damaged. The error calls the file ``name``.

@@ -73,6 +73,11 @@ def flows(ptx: str) -> dict[str, Flow]:
     return found
 
 
+def _bytes_of(kind: str) -> int:
+    """Return the size of a PTX type (``f32``), by default of a register of 64 bits."""
+    return int(re.sub(r"\D", "", kind) or 64) // 8
+
+
 class _DataFlow:
     """The registers of one kernel, and what each is computed from."""
 
@@ -118,7 +123,7 @@ class _DataFlow:
         for kind, target, address in self._loads:
             if not (match := _BASED.search(address)):
                 continue
-            base, size = match["base"], int(re.sub(r"\D", "", kind) or 64) // 8
+            base, size = match["base"], _bytes_of(kind)
             base, shift = self._shifts.get(base, (base, 0)) if self._defined[base] == 1 else (base, 0)
             at = BEHIND + int(match["byte"] or 0) + shift
             for place in {place for place, offset in self._values(base) if not offset}:
@@ -241,7 +246,7 @@ class _DataFlow:
             if direct is None:
                 parts = {}
                 break
-            size = int(re.sub(r"\D", "", kind) or 64) // 8
+            size = _bytes_of(kind)
             parts |= {int(direct[1] or 0) + i * size: kind for i in range(lanes)}
         return frozenset(kind for kind, *_ in reads), parts
 
@@ -264,7 +269,7 @@ class _DataFlow:
         name = op[0]
         kind = next((part for part in reversed(op) if _TYPES.fullmatch(part)), "")
         if name == "ld" and "param" in op:
-            size = int(re.sub(r"\D", "", kind) or 64) // 8
+            size = _bytes_of(kind)
             for place, byte in self._arguments_at(operands[1]):
                 for i, register in enumerate(_REGISTER.findall(operands[0])):
                     key = place, byte + i * size
