@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from parity.compilers.errors import CompileError
 from parity.compilers.include import STUBS
 from parity.compilers.targets import target
 from parity.compilers.toolchain import chosen
+from parity.model.finding import Finding
 from parity.porting.cuda_names import header_rules, name_rules
 from parity.porting.stubs import library_of, needed_for
 from parity.porting.translation import Translation
@@ -19,6 +21,8 @@ from parity.porting.translation import Translation
 _MISSING_NAME = re.compile(
     r"\bno (?:member|type|template) named|undeclared|unknown type|not found|is not a class|no matching"
 )
+_REMOVED = re.compile(r"CUDA \d+ (?:removed|does not have)")
+"""Matches advice about names that no header of a project can provide."""
 _MISSING_HEADER = 'the project does not have it; name its folder: include = ["..."] in [tool.parity]'
 
 
@@ -59,6 +63,11 @@ class PortError(CompileError):
             translation=self.translation,
             remedies=self.remedies,
         )
+
+    @functools.cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The distinct errors in the log. Names that CUDA has removed come first: no header would provide them."""
+        return tuple(sorted(super().findings, key=lambda each: not _REMOVED.search(each.advice)))
 
     def advice(self, error: Diagnostic) -> str:
         """Return advice for an error: a hint from the project, or else general advice."""

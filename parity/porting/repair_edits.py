@@ -34,6 +34,7 @@ _VERSION = re.compile(
     r"|__CUDACC_(?:EXTENDED_LAMBDA|RELAXED_CONSTEXPR|RDC)__)\b"
 )
 """Matches CUDA's version macros and nvcc's options, which HIP does not define."""
+_PREFERRED = '__attribute__((enable_if(true, "the source has it"))) '
 
 
 def side_words(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
@@ -208,6 +209,14 @@ def own_atomic(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
     sites = (ErrorSite(site.error, site.module, *place) for place in own)
     found = (located for each in sites for located in _function(each))
     return [each for each in found if not site.module.host.covers(*each)][:1]
+
+
+def own_operator(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
+    """Make calls prefer the operator of the source: an attribute that is always true decides among equal candidates."""
+    texts, host = site.module.texts, site.module.host
+    own = [(place[0], _side_words_at(site.module, place)) for place in site.error.candidates if place[0] in texts]
+    found = [(file, replace(where[1], replacement=_PREFERRED)) for file, where in own if where]
+    return [each for each in found if not host.covers(*each)] or None
 
 
 def _function(site: ErrorSite) -> list[Located]:

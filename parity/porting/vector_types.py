@@ -1,8 +1,8 @@
 """Adapts code to vector types such as ``float2``, which are plain structures in CUDA and classes in HIP.
 
 CUDA's types lack operators, so many programs define them. HIP's types have operators, and a second, equally good
-operator is ambiguous. A definition that computes the same as HIP's is left out; a different definition is kept, and so
-is the error.
+operator is ambiguous. A definition that computes the same as HIP's is left out. A different definition is kept, and
+where it is ambiguous, a row of ``repair_rules.toml`` makes calls prefer it.
 
 In CUDA, braces with fewer numbers than components set the remaining components to 0. HIP's classes take a number for
 each component, or one for all: ``float4 v = {1}`` is an error, and ``float4 v{1}`` compiles but means something else.

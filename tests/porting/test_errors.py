@@ -4,7 +4,8 @@ import pytest
 
 from parity.compilers import toolchain
 from parity.compilers.diagnostics import diagnostics
-from parity.porting.errors import PortError
+from parity.porting.errors import PortError, Remedies
+from parity.porting.stubs import needed_for
 
 LOG = "k.cu:3:5: error: no member named '__hip_fp8_e4m3' in the global namespace\n"
 
@@ -22,3 +23,16 @@ def test_advice_for_name_of_hip_states_headers_of_target(monkeypatch, target, ve
     monkeypatch.setattr(toolchain.Wheels, "version", version)
     (error,) = diagnostics(LOG)
     assert PortError("k", target, LOG).advice(error).startswith(advice)
+
+
+def test_removed_api_comes_before_absent_header():
+    log = "k.cu:1:1: error: 'absent.h' file not found\nk.cu(9): error: identifier \"cells\" is undefined\n"
+    error = PortError("k", "sm_90", log, remedies=Remedies({"cells": needed_for("texture")}))
+    assert [each.line for each in error.findings] == [9, 1]
+    assert "CUDA 12 removed texture and surface references" in error.first
+    assert [each.line for each in PortError("k", "sm_90", log).findings] == [1, 9]
+
+
+def test_absent_header_of_cuda_is_named():
+    log = "k.cu:1:1: error: 'absent.h' file not found\nk.cu:2:1: error: 'nvfunctional' file not found\n"
+    assert "CUDA 13 does not have <nvfunctional>" in PortError("k", "sm_90", log).first
