@@ -88,7 +88,7 @@ class Flow:
         private: True if threads have private arrays.
         random: True if the kernel draws numbers with cuRAND.
         variables: The ``__device__`` variables that the kernel uses.
-        indirect: True if the kernel writes through pointers that it reads from memory.
+        indirect: True if the kernel follows pointers that it reads from memory.
         prints: True if the kernel prints.
     """
 

@@ -37,6 +37,7 @@ from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, InputFill, Pro
 from parity.inference.signature import constant_content
 from parity.inference.spec import (
     ALWAYS_FAULTS,
+    FOLLOWS,
     RACES,
     InferredSpec,
     KernelArgument,
@@ -302,6 +303,8 @@ def _reason(experiment: Experiment) -> str:
             return launches.race
         if launches.fault and launches.before:
             return f"{ALWAYS_FAULTS}: {launches.fault}"
+        if experiment.flow.indirect:
+            return FOLLOWS
         return f"no launch of it succeeds: {launches.fault}" if launches.fault else _NO_LAUNCH
     if log.unexplained:
         return f"{_missing(log.unexplained)}: no formula explains it"

@@ -183,9 +183,7 @@ class _DataFlow:
                 if {0, 1}.isdisjoint(wholes.get(key, ()))
             ),
             offsets=frozenset(self._offsets(known)),
-            indirect=any(
-                what != "ld" and not keys and self._slice(at) & self._fetched for what, _, at, _, keys in accesses
-            ),
+            indirect=any(not keys and self._slice(at) & self._fetched for *_, at, _, keys in accesses),
         )
 
     def _wholes(self, known: set[Key]) -> dict[Key, tuple[int, ...]]:

@@ -22,7 +22,7 @@ from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import SUFFIXES, Probe, Signature, read_signature, type_variables
-from parity.inference.spec import ALWAYS_FAULTS, GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
+from parity.inference.spec import ALWAYS_FAULTS, FOLLOWS, GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.inference.tensor_roles import (
     ConstantTable,
@@ -244,7 +244,7 @@ def _without_output(flow: Flow | None) -> str:
     """Return why a kernel that writes to nothing that it is given cannot be declared."""
     reason = "it writes to nothing that it is given"
     if flow and flow.indirect:
-        reason = "it writes through pointers that it reads from memory, which a declaration cannot describe"
+        reason = FOLLOWS
     elif flow and (variables := ", ".join(map(source_name, flow.variables))):
         reason = f"it writes at most to __device__ variables ({variables})"
     elif flow and flow.prints:

@@ -30,6 +30,8 @@ STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
 _STORE = re.compile(r"(?:first|second): +st\.")
 """Matches a store in the message of a data race."""
 ALWAYS_FAULTS, RACES = "every launch accesses memory before a buffer", DataRace.kind
+FOLLOWS = "it follows pointers that it reads from memory, which a declaration cannot describe"
+"""The reason for a kernel with pointers in an array of structures, or pointers to pointers."""
 UNWRITTEN = "no case writes an element"
 """How the reasons of kernels begin that may be wrong, whatever the host passes."""
 

@@ -671,3 +671,17 @@ def test_init_positions_behind_marks_are_distinct(parity, tmp_path, sources, wit
     sources(winners=WINNERS)
     made, text = parity("init", "--kernels", "src"), (tmp_path / "cases" / "winners.py").read_text()
     assert made.code == 0 and '"owner": ("-1..2",), "bid": ("permutation",)' in text, text
+
+
+def test_init_states_that_a_kernel_follows_pointers(parity, tmp_path, sources, with_nvcc):
+    sources(
+        cells="struct Cell { int* ids; int count; };\n"
+        "__global__ void reset(Cell* cells, int most, int n) {\n"
+        "    int id = threadIdx.x + blockDim.x * blockIdx.x;\n    if (id >= n) return;\n"
+        "    cells[id].count = 1;\n    for (int i = 0; i < most; i++) cells[id].ids[i] = -1;\n}\n"
+        "__global__ void sums(int** rows, int* out, int n) {\n"
+        "    int sum = 0;\n    for (int i = 0; i < n; i++) sum += rows[threadIdx.x][i];\n    out[threadIdx.x] = sum;\n}\n"
+    )
+    assert parity("init", "--kernels", "src").code == 3
+    text = (tmp_path / "cases" / "cells.py").read_text()
+    assert text.count("it follows pointers that it reads from memory") == 2, text
