@@ -174,7 +174,7 @@ def _submodule(error: Diagnostic, source: Source) -> _Hint:
     if match is None:
         return _Hint()
     parts = Path(match[1]).parts
-    for folder in project_of(source.path.parent):
+    for folder in project_of(source.path.parent, source.folder):
         modules = folder / ".gitmodules"
         for path in _SUBMODULE.findall(modules.read_text(errors="replace")) if modules.is_file() else ():
             place = folder / path

@@ -65,7 +65,7 @@ class _HeaderSearch:
 
     def __init__(self, source: Path, options: CompileOptions, folder: Path, texts: dict[Path, str]) -> None:
         self._source, self._texts = source, texts
-        self._project = project_of(source.parent)
+        self._kernels, self._project = folder, project_of(source.parent, folder)
         self._folders = [folder, *options.include]
         self._named = len(self._folders)
         self._files: dict[Path, str] = {}
@@ -111,7 +111,7 @@ class _HeaderSearch:
 
     def _folder_of(self, header: str, bracket: str, folder: Path) -> Path | None:
         if header not in self._ambiguous and _is_of_a_project(header, bracket):
-            places = header_folders(header, folder)
+            places = header_folders(header, project_of(folder, self._kernels))
             if not places and (named := self._folder_in_build_files(header)):
                 places = (named,)
             if len(places) > 1 and (named := named_folder(places, self._source, self._project)):
@@ -120,7 +120,7 @@ class _HeaderSearch:
             return places[0] if len(places) == 1 else None
         stub = stub_for(header)
         is_split = stub is not None and stub.library in _SPLIT_LIBRARIES
-        if is_split and (own := header_folders_anywhere(header, self._source.parent)):
+        if is_split and (own := header_folders_anywhere(header, self._project)):
             return own[0]
         if bracket == "<" and not (header in _C_HEADERS or _is_known(header)):
             return self._folder_in_build_files(header)

@@ -7,7 +7,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from parity.platform.files import is_file
@@ -27,8 +27,8 @@ _BACKSLASHES = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"][^>"\n]*\\[^>"\n]*[>"
 
 
 _MARKERS = (
-    *("CMakeLists.txt", "Cargo.toml", "LICENSE*", "Makefile", "README*", "meson.build", "pyproject.toml"),
-    "setup.py",
+    *("CMakeLists.txt", "Cargo.toml", "LICENSE*", "[Mm]akefile", "README*", "meson.build", "pyproject.toml"),
+    *("setup.py", ".gitignore", "*.sln"),
 )
 """Files that mark the top folder of a project that is not a checkout."""
 _LEVELS_UP, _LEVELS_DOWN = 8, 2
@@ -68,10 +68,11 @@ def found_in(header: str, folders: Iterable[Path]) -> Path | None:
 
 
 @functools.cache
-def project_of(folder: Path) -> tuple[Path, ...]:
+def project_of(folder: Path, kernels: Path | None = None) -> tuple[Path, ...]:
     """Return ``folder`` and the folders above it that belong to the same project, upwards.
 
-    A project does not include a home folder or a shared folder such as /tmp, whose sticky bit is set.
+    The folder ``kernels`` that a suite names belongs to it as well. A project does not include a home folder or a
+    shared folder such as /tmp, whose sticky bit is set.
     """
     upwards = [folder, *folder.parents][: _LEVELS_UP + 1]
     for count, each in enumerate(upwards, 1):
@@ -80,25 +81,29 @@ def project_of(folder: Path) -> tuple[Path, ...]:
             break
         if (each / ".git").exists():
             return tuple(upwards[:count])
-    tops = [count for count, each in enumerate(upwards, 1) if any(next(each.glob(name), None) for name in _MARKERS)]
+    tops = [
+        count
+        for count, each in enumerate(upwards, 1)
+        if each == kernels or any(next(each.glob(name), None) for name in _MARKERS)
+    ]
     return tuple(upwards[: max(tops, default=1)])
 
 
-def header_folders(header: str, folder: Path) -> tuple[Path, ...]:
-    """Return the include folders nearest to ``folder`` that have a header, or else any folders of the project."""
-    for above in project_of(folder):
+def header_folders(header: str, project: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the include folders nearest to the first folder of a project that have a header, or else any folders."""
+    for above in project:
         for levels in range(_LEVELS_DOWN + 1):
             hits = sorted(filter(is_file, above.glob("/".join([*"*" * levels, glob.escape(header)]))))
             places = [hit.parents[len(Path(header).parts) - 1] for hit in hits]
             if places := [each for each in places if not any(p[0] == "." for p in each.relative_to(above).parts)]:
                 return tuple(places)
-    return header_folders_anywhere(header, folder)
+    return header_folders_anywhere(header, project)
 
 
-def header_folders_anywhere(header: str, folder: Path) -> tuple[Path, ...]:
+def header_folders_anywhere(header: str, project: Sequence[Path]) -> tuple[Path, ...]:
     """Return the include folders anywhere in the project that have a header."""
     parts = Path(header).parts
-    paths = _headers_below(project_of(folder)[-1]).get(parts[-1], ())
+    paths = _headers_below(project[-1]).get(parts[-1], ())
     return tuple(sorted(path.parents[len(parts) - 1] for path in paths if path.parts[-len(parts) :] == parts))
 
 

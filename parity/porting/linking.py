@@ -93,7 +93,7 @@ class _Definitions:
         word = re.compile(rf"\b{re.escape(unqualified(name))}")
         mentioning = {path: step for path, step in self._distances.items() if word.search(self._source.files[path])}
         likely: dict[Place, None] = {}
-        for above in project_of(self._source.path.parent):
+        for above in project_of(self._source.path.parent, self._source.folder):
             hits: list[Place] = []
             for path in sorted(each for pattern in _NEAR for each in _files(CUDA_SUFFIXES, above, pattern)):
                 text = self._code(path) if path != self._source.path else ""

@@ -201,7 +201,7 @@ def _including(source: Source) -> Iterator[Variant]:
 
 def _with_switches(source: Source, names: tuple[str, ...]) -> Source | None:
     """Define the macros that the project's build files define as well, and use their C++ standard."""
-    folders = project_of(source.path.parent)
+    folders = project_of(source.path.parent, source.folder)
     given = macros_of(source.options.flags)
     # If a switch exists for CUDA and for HIP, a CUDA source needs the former; it never needs a switch against CUDA.
     if twins := {each: each.replace("HIP", "CUDA") for each in names if "HIP" in each}:

@@ -91,6 +91,14 @@ def test_closure_finds_headers_in_nearby_folders(project, line):
     assert any(path.is_relative_to(project / "include") for path in found.files)
 
 
+def test_closure_header_anywhere_in_folder_of_kernels(tmp_path):
+    files(tmp_path, "src/part/a.cu", "include/part/a.cuh")
+    (tmp_path / "src" / "part" / "a.cu").write_text('#include "a.cuh"\n')
+    assert closure(tmp_path / "src" / "part" / "a.cu", CompileOptions(), tmp_path, {}).around == (
+        tmp_path / "include" / "part",
+    )
+
+
 def test_closure_distant_header_with_unique_name_is_found(project):
     files(project, "a/b/c/d/far.hh", ".hidden/x/y/z/far.hh")
     assert included_by(project, '#include "c/d/far.hh"').around == (project / "a" / "b",)
