@@ -50,6 +50,9 @@ def call_reference(
     by_output = _by_output(op, found)
     for name, expected in by_output.items():
         value, shape, kind = expected.value, view.shapes[name], view.dtypes[name].numpy
+        if not isinstance(value, np.ndarray | np.generic) or isinstance(value, np.ma.MaskedArray):
+            given = type(value).__name__
+            raise op.origin.error(f"the reference gives a {given} for {name}; Expected takes an array without a mask")
         if (value.dtype, value.shape) != (kind, shape):
             raise op.origin.error(
                 f"the reference gives {value.dtype} of shape {value.shape} for {name}, which is {kind} of shape {shape}"
@@ -66,12 +69,16 @@ def _constants_of(op: Declaration, view: CaseView) -> dict[str, Constant]:
 
 def _checked(op: Declaration, case: Case, name: str, expected: Expected) -> Expected:
     """The expected values with functions that name the op in errors. Each bound is computed once."""
-    bounds, accepts = expected.bounds, expected.accepts
+    bounds, accepts, bias = expected.bounds, expected.accepts, expected.bias
+    if complaint := expected.complaint():
+        raise op.origin.error(f"{case}: the reference gives {complaint} for {name}")
 
     @functools.cache
     def checked_bounds(limits: Limits) -> Bounds:
-        found: Bounds = op.origin.call(f"the budget of {name}", bounds, limits)  # type: ignore[arg-type]
-        if complaint := found.complaint(expected.unspecified):
+        found = op.origin.call(f"the budget of {name}", bounds, limits)  # type: ignore[arg-type]
+        if not isinstance(found, Bounds):
+            raise op.origin.error(f"{case}: the budget of {name} is of type {type(found).__name__}, not Bounds")
+        if complaint := found.complaint(expected.value.shape, expected.unspecified):
             raise op.origin.error(f"{case}: the budget of {name} is {complaint}")
         return found
 
@@ -82,8 +89,19 @@ def _checked(op: Declaration, case: Case, name: str, expected: Expected) -> Expe
             raise op.origin.error(f"{case}: accepts of {name} returned {wrong}")
         return found
 
+    def checked_bias(got: Array) -> str:
+        found = op.origin.call(f"bias of {name}", bias, got)  # type: ignore[arg-type]
+        if not isinstance(found, str):
+            raise op.origin.error(f"{case}: bias of {name} returned a value of type {type(found).__name__}, not a text")
+        return found
+
     own = accepts is None or isinstance(accepts, InOrder)
-    return replace(expected, bounds=bounds and checked_bounds, accepts=accepts if own else checked_mask)
+    return replace(
+        expected,
+        bounds=bounds and checked_bounds,
+        accepts=accepts if own else checked_mask,
+        bias=bias and checked_bias,
+    )
 
 
 def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Mapping[str, Expected]:

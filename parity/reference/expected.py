@@ -53,11 +53,14 @@ class Bounds:
         """The larger of ``below`` and ``above``, for every element."""
         return np.maximum(self.below, self.above)
 
-    def complaint(self, unspecified: Array | bool = False) -> str:
-        """Return an error message for negative or NaN bounds, with the element and the values; empty if valid.
+    def complaint(self, shape: tuple[int, ...], unspecified: Array | bool = False) -> str:
+        """Return an error message for bounds that do not fit an output of this shape; empty if valid.
 
-        Ignores ``unspecified`` elements.
+        Names the element and the values of negative or NaN bounds. Ignores ``unspecified`` elements.
         """
+        for name in ("centre", "residual", "below", "above"):
+            if problem := _misfit(getattr(self, name), shape, "fiu"):
+                return f"Bounds whose {name} {problem}"
         for side in ("below", "above"):
             centre, room, without = np.broadcast_arrays(self.centre, getattr(self, side), unspecified)
             wrong = np.isfinite(centre) & ~(room >= 0) & ~without
@@ -108,3 +111,34 @@ class Expected:
                     f"{name}= of Expected is a function or None, not a value of type {type(given).__name__}; "
                     "within(ulps, exact, to) makes the bounds of a number of ULPs"
                 )
+
+    def complaint(self) -> str:
+        """Return an error message for masks and further values that do not fit the value; empty if all fit.
+
+        NumPy would combine them with the output in another way than meant, or not at all.
+        """
+        for name in ("sign_of_zero", "nan_allowed", "unspecified"):
+            if problem := _misfit(getattr(self, name), self.value.shape, "b"):
+                return f"{name}, which {problem}"
+        if not isinstance(self.alternatives, tuple | list):
+            return f"alternatives of type {type(self.alternatives).__name__}; write a tuple of arrays: (value,)"
+        others = {f"alternatives[{number}]": other for number, other in enumerate(self.alternatives)}
+        others |= {f"divergences[{key!r}]": other for key, other in self.divergences.items()}
+        form = self.value.dtype, self.value.shape
+        for name, other in others.items():
+            found = np.asarray(other)
+            if (found.dtype, found.shape) != form:
+                return f"{name} of {found.dtype} and shape {found.shape}, unlike the value ({form[0]} and {form[1]})"
+        return ""
+
+
+def _misfit(given: object, shape: tuple[int, ...], kinds: str) -> str:
+    """Say how an array or a number differs from what an output of this shape needs; empty if it fits.
+
+    ``kinds`` are the permitted kinds of NumPy's types.
+    """
+    found = np.asarray(given)
+    if found.dtype.kind not in kinds:
+        return f"is of type {found.dtype} instead of {'bool' if kinds == 'b' else 'a number'}"
+    fits = found.ndim <= len(shape) and all(a in (1, b) for a, b in zip(found.shape[::-1], shape[::-1], strict=False))
+    return "" if fits else f"has shape {found.shape} instead of {shape}"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from parity.compare.comparison import compare
 from parity.data.layouts import pick
 from parity.data.sampling import sample
 from parity.errors import UsageError
 from parity.model.launch import Grid, Pointer, Scalar
 from parity.model.layout import Layout, contiguous
 from parity.op import Op
-from parity.reference import Expected
+from parity.reference import Bounds, Expected
 
 SEEN: dict[str, object] = {}
 
@@ -224,3 +226,36 @@ def test_cases_without_reference_include_exact_data(suite):
 def test_library_op_without_reference_raises(suite):
     with pytest.raises(UsageError, match="a reference judges what libraries compute"):
         replace(suite.op("gemm.matmul"), reference=None)
+
+
+ONES = np.ones(3, np.float32)
+WIDE = ONES.astype(np.float64)
+
+
+def room(limits):
+    return Bounds(WIDE, 0.0, WIDE, WIDE)
+
+
+@pytest.mark.parametrize(
+    ("expected", "says"),
+    [
+        (lambda: Expected([1.0]), "the reference gives a list for out; Expected takes an array without a mask"),
+        (lambda: Expected(np.ma.masked_all(3, np.float32)), "gives a MaskedArray for out"),
+        (lambda: Expected(ONES, unspecified=ONES), "unspecified, which is of type float32 instead of bool"),
+        (lambda: Expected(ONES, nan_allowed=np.ones(2, bool)), r"nan_allowed, which has shape (2,) instead of (3,)"),
+        (lambda: Expected(ONES, sign_of_zero=np.ones((3, 1), bool)), "sign_of_zero, which has shape (3, 1)"),
+        (lambda: Expected(ONES, alternatives=ONES), "alternatives of type ndarray; write a tuple of arrays: (value,)"),
+        (lambda: Expected(ONES, alternatives=(WIDE,)), "alternatives[0] of float64 and shape (3,), unlike the value"),
+        (lambda: Expected(ONES, divergences={"D7": ONES[:2]}), "divergences['D7'] of float32 and shape (2,), unlike"),
+        (lambda: Expected(ONES, lambda _: 3), "the budget of out is of type int, not Bounds"),
+        (lambda: Expected(ONES, lambda _: Bounds(WIDE[:2], 0.0, WIDE, WIDE)), "whose centre has shape (2,)"),
+        (lambda: Expected(ONES, lambda _: Bounds(WIDE, 0.0, WIDE[:, None], WIDE)), "whose below has shape (3, 1)"),
+        (lambda: Expected(ONES, lambda _: Bounds(WIDE, 0.0, WIDE, WIDE + 1j)), "whose above is of type complex128"),
+        (lambda: Expected(2 * ONES, room, bias=lambda got: 1), "bias of out returned a value of type int, not a text"),
+        (lambda: Expected(2 * ONES, room, bias=lambda got: 1 / 0), "bias of out raised ZeroDivisionError"),
+    ],
+)
+def test_expectation_that_does_not_fit_output_names_field(expected, says):
+    op = Op("toy.ones", kernel="ones", types=("f32",), args="x out", inputs={"x": "T"}, reference=lambda x: expected())
+    with pytest.raises(UsageError, match=re.escape(says)):
+        compare(op.call(op.parse("toy.ones[f32](x=3~normal@0)")).expected(), ONES, vendor="amd")
