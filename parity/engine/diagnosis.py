@@ -25,6 +25,8 @@ _EXCHANGE = re.compile(r"amd_warp_\w+\.h|cooperative_groups|\bds_(?:b?permute|sw
 """Matches shuffles, votes and other exchanges between lanes in a listing, by HIP's header or by the instruction."""
 _WIDTH = re.compile(r"\bwarpSize\b|\b__lane_id\b|(?i:wavefront_?size)")
 """Matches code whose meaning depends on the width of a wavefront."""
+_TARGET = re.compile(r"\b__(gfx[0-9a-f]{3,4})__\b")
+"""Matches a macro that selects code for one target."""
 
 
 def diagnose(
@@ -114,26 +116,39 @@ def passing_wavefront_widths(
     if other is None or not all(each is other or passes(each) for each in alike):
         return
     there, here = widths[other], widths[column]
+    texts = {path.name: text for path in code[column].sources if (text := _text_of(path, own))}
     if not alike or _ASSEMBLY in own:
         yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here", ()
-    elif _EXCHANGE.search(own) or any(_uses_width(path, own) for path in code[column].sources):
+    elif place := _selecting_place(texts, column.target, other.target):
+        yield f"passes on {other.target} with {there} lanes, and with the code that {place} selects there", ()
+    elif _EXCHANGE.search(own) or any(map(_WIDTH.search, texts.values())):
         said = f"passes on {other.target}: correct only at width {there}, and here a wavefront has {here} lanes"
         yield said, (Fact.PASSES_AT_OTHER_WIDTH,)
     else:
         yield f"passes on {other.target}; lanes exchange nothing, so the width of a wavefront is not the cause", ()
 
 
-def _uses_width(path: Path, listing: str) -> bool:
-    """Return True if a file that a kernel was compiled from, other than HIP's headers, uses a wavefront's width.
+def _text_of(path: Path, listing: str) -> str:
+    """Return the text of a file that a kernel was compiled from; empty for HIP's headers.
 
     The file may have changed or vanished since the build.
     """
     if path.name not in listing or path.name.startswith("amd_"):
-        return False
+        return ""
     try:
-        return _WIDTH.search(path.read_text(encoding="utf-8", errors="replace")) is not None
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return False
+        return ""
+
+
+def _selecting_place(texts: Mapping[str, str], *targets: str) -> str:
+    """Return a target's macro in a source, with its place, if one of the targets defines it and the other does not."""
+    for name, text in texts.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            names = _TARGET.finditer(line) if line.lstrip().startswith("#") else ()
+            if found := next((each for each in names if each[1] in targets), None):
+                return f"{found[0]} at {name}:{number}"
+    return ""
 
 
 def _blocks(op: Op, case: Case, passes: Callable[[Case], bool]) -> Iterator[str]:

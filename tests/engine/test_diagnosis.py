@@ -136,15 +136,21 @@ def test_pass_on_one_of_two_targets_does_not_blame_width():
 
 
 def test_width_is_not_blamed_without_exchange_between_lanes(tmp_path):
-    """A sum of products is contracted on one target only. Shuffles and ``warpSize`` make the width a cause."""
+    """A sum of products is contracted on one target only. Shuffles and ``warpSize`` make the width a cause, unless a
+    macro selects code for one of the targets, as in FBGEMM #6014.
+    """
     gfx90a, gfx1100 = Column("emulated", "gfx90a"), Column("emulated", "gfx1100")
     (tmp_path / "k.cu").write_text(
         "__global__ void plain(const float* x, float* y) { y[threadIdx.x] = x[0] * x[1] + x[2] * x[3]; }\n"
-        '#include "lanes.h"\n'
+        '#include "lanes.h"\n#include "chosen.h"\n'
     )
     (tmp_path / "lanes.h").write_text(
         "__global__ void rows(const float* x, float* y) { y[threadIdx.x / warpSize] = x[threadIdx.x]; }\n"
         "__global__ void pairs(const int* x, int* y) { y[threadIdx.x] = __shfl_xor_sync(~0u, x[threadIdx.x], 1); }\n"
+    )
+    (tmp_path / "chosen.h").write_text(
+        "__global__ void chosen(const int* x, int* y) {\n    int sum = x[threadIdx.x];\n#ifdef __gfx1100__\n"
+        "    sum += __shfl_xor_sync(~0u, sum, 16);\n#endif\n    y[threadIdx.x] = sum + warpSize;\n}\n"
     )
     modules = {"k": tmp_path / "k.cu"}
     code = {each: build(tmp_path, modules, [each.target])[0].code_object for each in (gfx90a, gfx1100)}
@@ -152,11 +158,13 @@ def test_width_is_not_blamed_without_exchange_between_lanes(tmp_path):
         name: [
             said for said, _ in passing_wavefront_widths(code[gfx90a].symbol(name), gfx90a, code, lambda other: True)
         ]
-        for name in ("plain", "rows", "pairs")
+        for name in ("plain", "rows", "pairs", "chosen")
     }
     assert said["plain"] == ["passes on gfx1100; lanes exchange nothing, so the width of a wavefront is not the cause"]
     width = ["passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes"]
     assert said["rows"] == said["pairs"] == width
+    selected = "passes on gfx1100 with 32 lanes, and with the code that __gfx1100__ at chosen.h:3 selects there"
+    assert said["chosen"] == [selected]
 
 
 def test_pass_on_other_vendor_does_not_blame_width():
