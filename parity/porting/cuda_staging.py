@@ -27,6 +27,7 @@ from parity.porting import staged_files
 from parity.porting.errors import PortError
 from parity.porting.hints import remedies
 from parity.porting.host_code import HostCode
+from parity.porting.includes import is_plain
 from parity.porting.kernel_templates import INSTANTIATIONS, Instantiation, instantiations
 from parity.porting.removed_apis import headers_for
 from parity.porting.repair import repair
@@ -148,7 +149,7 @@ class _CudaStaging:
 
     def _staged(self, host: HostCode) -> StagedCuda:
         source = self._source
-        if host != HostCode() or source.linked or source.path.suffix == ".py":
+        if host != HostCode() or source.linked or not is_plain(source.path):
             return self._write(host)
         unit = Unit(source.path, source.folders, tuple(map(_forced, source.options.forced)), source.options.flags)
         return StagedCuda(unit, {path: source.name(path) for path in source.files})

@@ -23,6 +23,10 @@ _HEADER_MACRO = re.compile(
     re.MULTILINE,
 )
 """Matches a macro that stands for a header in ``#include MACRO``."""
+_NOTEBOOK = re.compile(r"\A(?:\s*%%[^\n]*)+")
+"""Matches the commands of a notebook before its code (``%%cuda``)."""
+_HEAD = 4096
+"""Characters at the beginning of a file, among which a notebook has its commands."""
 _BACKSLASHES = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"][^>"\n]*\\[^>"\n]*[>"]', re.MULTILINE)
 
 
@@ -39,12 +43,19 @@ def read_source(path: Path) -> str:
     """Return the text of a source, without a byte order mark, and with ``/`` in the paths of its includes.
 
     Bytes that are not UTF-8, as in old comments, pass through unchanged. The text of a Python file is the CUDA code
-    that it embeds.
+    that it embeds. Commands of a notebook become empty lines.
     """
     text = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
     if path.suffix == ".py":
         return cuda_code(text)
+    text = _NOTEBOOK.sub(lambda commands: "\n" * commands[0].count("\n"), text)
     return _BACKSLASHES.sub(lambda include: include[0].replace("\\", "/"), text)
+
+
+def is_plain(path: Path) -> bool:
+    """Return True if the file of a source is code for a compiler, and not a Python file or a cell of a notebook."""
+    with path.open(encoding="utf-8", errors="surrogateescape") as file:
+        return path.suffix != ".py" and not _NOTEBOOK.match(file.read(_HEAD))
 
 
 def included(text: str) -> list[tuple[str, str]]:

@@ -149,3 +149,11 @@ def test_first_error_of_cuda_is_what_remains_without_absent_headers(tmp_path, ca
     (tmp_path / "m.cu").write_text(text)
     (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
     assert cause in built.first_finding, built.error
+
+
+def test_commands_of_a_notebook_are_left_out(tmp_path, cache, with_nvcc):
+    (tmp_path / "m.cu").write_text(
+        "%%writefile m.cu\n%%cuda\n#include <vector>\n__global__ void k(int* x) { *x = 1; }\n"
+    )
+    for built in build(tmp_path, targets=["sm_90", "gfx1100"], cache=cache):
+        assert not built.error and len(built.entries) == 1, built.error
