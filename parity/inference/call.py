@@ -219,14 +219,16 @@ class _Facts:
 
 
 def _few(spec: InferredSpec) -> dict[str, Literal]:
-    """Return choices for names that occur twice in a shape, or with a large factor."""
-    twice = [dim for shape in spec.shapes.values() for dim, count in Counter(shape.split()).items() if count > 1]
+    """Return choices for names that occur twice in a shape or next to such a name, or with a large factor."""
+    dims = [shape.split() for shape in spec.shapes.values()]
+    twice = {dim for each in dims for dim, count in Counter(each).items() if count > 1}
+    next_to = {dim for each in dims if not twice.isdisjoint(each) for dim in each if dim.isidentifier()}
     large = [match[2] for shape in spec.shapes.values() for match in _LARGE_DIM.finditer(shape)]
     large += [
         dim for shape in spec.shapes.values() if _LARGE_DIM.search(shape) for dim in shape.split()
         if dim in _GRID_EXTENTS
     ]  # fmt: skip
-    return {**dict.fromkeys(twice, _SQUARE_CHOICES), **dict.fromkeys(large, _LARGE_CHOICES)}
+    return {**dict.fromkeys(sorted(twice | next_to), _SQUARE_CHOICES), **dict.fromkeys(large, _LARGE_CHOICES)}
 
 
 def _word(each: Parameter, facts: _Facts) -> tuple[str, str]:

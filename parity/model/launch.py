@@ -203,7 +203,8 @@ class Launch:
         constants: content of ``__constant__`` and ``__device__`` variables that the host fills before the first launch,
             by name in the source. Other variables keep their initial values.
         by_code: block, shared memory and trailing null pointers follow from the code object, as for Triton's kernels.
-        ended: the launch ended on a GPU, so emulators may execute many more instructions than a case needs.
+        ended: the launch ended on a GPU or in CUDA's code, so emulators may execute many more instructions than a case
+            usually needs.
     """
 
     kernel: str

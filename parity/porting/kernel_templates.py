@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import tree_sitter
@@ -22,7 +22,8 @@ PLAIN_TYPE = re.compile(
 _LITERAL = re.compile(r"\(?-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)?|true|false")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """Matches the head of a kernel up to its name."""
-_LOCAL_CONSTANT = re.compile(r"\bconst(?:expr)?\s+(?:\w+\s+)+(\w+)\s*=\s*(\d+)\s*;")
+_LOCAL_CONSTANT = re.compile(r"\bconst(?:expr)?\s+(?:\w+\s+)+(\w+)\s*(?:=\s*|\{)([\w\s()+\-*/%]+)\}?\s*;")
+_ARITHMETIC = re.compile(r"[\w:\s()+\-*/%]+")
 _TEMPLATE_USES = frozenset(("template_function", "template_type", "template_method"))
 _NUMBER = "32"
 """The value of a template parameter that no launch gives: it fits a warp and most tile sizes."""
@@ -169,11 +170,11 @@ def _template_arguments(use: tree_sitter.Node, texts: Sequence[str], depth: int 
         if around.type == "compound_statement":
             constants = {**dict(_LOCAL_CONSTANT.findall(source_of(around))), **constants}
         around = around.parent
-    parts = tuple(constants.get(part, part) for part in parts)
+    parts = tuple(_substituted(part, constants) for part in parts)
     listed = around.child_by_field_name("parameters") if around else None
     children = [child for child in listed.named_children if child.type != "comment"] if listed else []
     names = [_parameter_name(child) or source_of(child).partition("=")[0].split()[-1] for child in children]
-    if around is None or not set(names) & set(parts):
+    if around is None or not set(names) & {word for part in parts for word in WORD.findall(part)}:
         yield parts
         return
     own = _defined_name(around)
@@ -182,7 +183,20 @@ def _template_arguments(use: tree_sitter.Node, texts: Sequence[str], depth: int 
     defaults = [_default(child, texts) for child in children]
     for given in [each for each in several if len(each) <= len(names)] or [()]:
         known = dict(zip(names, (*given, *defaults[len(given) :]), strict=True))
-        yield tuple(known.get(part, part) or part for part in parts)
+        yield tuple(_substituted(part, known) for part in parts)
+
+
+def _substituted(text: str, values: Mapping[str, str]) -> str:
+    """Replace names in a template argument by their values, and names in these values by theirs."""
+
+    def value(match: re.Match[str]) -> str:
+        found = values.get(match[0])
+        if not found or found == match[0]:
+            return match[0]
+        inside = _substituted(found, {name: each for name, each in values.items() if name != match[0]})
+        return inside if match[0] == text or WORD.fullmatch(inside) else f"({inside})"
+
+    return WORD.sub(value, text)
 
 
 def _default(parameter: tree_sitter.Node, texts: Sequence[str]) -> str:
@@ -213,8 +227,8 @@ def _guess(defaults: Sequence[str], is_launched: bool, given: Sequence[str]) -> 
             found.append(default)
         elif not default and not argument:
             break
-        elif default in ("true", _NUMBER) and (not is_launched or re.fullmatch(r"[\w:]+", argument)):
-            found.append(argument or default)  # possibly the name of a constant
+        elif default in ("true", _NUMBER) and (not is_launched or _ARITHMETIC.fullmatch(argument)):
+            found.append(argument or default)  # possibly of names of constants
         else:
             return []
     return found

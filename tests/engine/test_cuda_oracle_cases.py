@@ -13,18 +13,21 @@ from parity.engine.cuda_oracle import CudaOracle, ExecutableCode
 from parity.engine.judging import not_judged_verdict, run_and_judge
 from parity.errors import Unreferenced
 from parity.model.code_object import CodeObject, Kernel
-from parity.model.launch import Outcome
+from parity.model.launch import Fault, Outcome
 
 
 class Device:
     """A device that adds a constant to the result and cannot change rounding."""
 
-    def __init__(self, more=0.0):
-        self.more = more
+    def __init__(self, more=0.0, instructions=None, budget=None):
+        self.more, self.instructions, self.budget = more, instructions, budget
 
     def execute(self, code, launch, buffers):
+        if self.budget and self.instructions > self.budget and not launch.ended:
+            return Outcome({}, Fault("timeout", "it executed too many instructions"))
         out = -buffers["x"].data + np.float32(self.more)
-        return Outcome({**{name: buffer.data.copy() for name, buffer in buffers.items()}, "out": out})
+        others = {name: buffer.data.copy() for name, buffer in buffers.items()}
+        return Outcome({**others, "out": out}, instructions=self.instructions)
 
 
 def code(target):
@@ -45,6 +48,12 @@ def judged(op, mine, theirs=None):
 def test_equal_bits_pass_without_emulator(op):
     verdict = judged(op, Device(), Device())
     assert (verdict.status, verdict.by) == (Status.PASS, "sm_90")
+
+
+@pytest.mark.parametrize(("theirs", "status"), [(40_000_000, Status.PASS), (4_000, Status.TIMEOUT)])
+def test_side_may_need_more_instructions_than_its_budget_if_cuda_needs_many(op, theirs, status):
+    verdict = judged(op, Device(instructions=90_000_000, budget=50_000_000), Device(instructions=theirs))
+    assert verdict.status is status
 
 
 def test_case_without_cuda_result_is_not_judged(op):

@@ -129,3 +129,10 @@ def test_extents_of_tensors_are_few_blocks_for_each_of_a_free_extent():
     found = declared(KERNEL, extents=("batches 4", "batches 4"), grid=("1", "lines", "batches"))
     assert {name: max(each) for name, each in values(found, "choices").items()} == {"lines": 7, "batches": 64}
     assert "batches" not in values(declared(KERNEL, extents=("batches 4",) * 2, grid=("1", "1", "batches")), "choices")
+
+
+def test_extents_next_to_a_squared_extent_are_small():
+    found = declared(KERNEL, extents=("batch rows rows", "batch rows cols"))
+    assert {name: max(each) for name, each in values(found, "choices").items()} == dict.fromkeys(
+        ("batch", "cols", "rows"), 64
+    )

@@ -67,6 +67,17 @@ def test_guess_template_launched_with_local_constant_uses_its_value(built):
     assert built('#include "kinds.h"\n' + source).entries == ("_Z4fillIdLi512EEvPT_",)
 
 
+def test_guess_template_launched_with_computed_constant_uses_its_value(built):
+    source = (
+        "#define WARP 32\ntemplate <class T, int N, int M> __global__ void fill(T* x) { x[N] = M; }\n"
+        "template <class T, int Rows> Status run(T* x) {\n"
+        "  constexpr int tile{16};\n  const int threads = (tile / 4 + 1) * WARP;\n"
+        "  fill<T, threads, Rows * 2><<<1, threads>>>(x);\n}\n"
+        "template <class T> Status all(T* x) { return run<T, 3>(x); }\n"
+    )
+    assert built(source).entries == ("_Z4fillIfLi160ELi6EEvPT_",)
+
+
 def test_guess_that_does_not_compile_is_dropped(built):
     one = built("template <class T> __global__ void k(typename T::type* x) { *x = T::value; }\n")
     assert (one.error, one.entries, one.guessed) == (None, (), False)
