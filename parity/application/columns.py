@@ -6,16 +6,17 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from pathlib import PurePath
 
 from parity.build.result import Built
 from parity.compilers.targets import TRITON_TARGETS, gpu_of, target
 from parity.compilers.toolchain import versions_of
 from parity.engine.case_records import CaseRecord, Column, Task
 from parity.engine.plan import runner_columns
+from parity.engine.record_file import COMPILED
 from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
 from parity.op import Entry
+from parity.platform.files import CUDA_SUFFIXES
 from parity.runners import Evidence, OpRunner, Runner, available, default_targets, replayed_recording
 from parity.runners.recording_file import Recording
 from parity.suite.loading import Suite
@@ -112,8 +113,13 @@ class Columns:
     def changed_kernels(self, suite: Suite, kernels: Container[str]) -> Iterator[str]:
         """Yield warnings about kernel sources that changed since they were recorded."""
         modules = {case.module for recording in self._each() for case in recording.cases if case.kernel in kernels}
-        sources = {name for recording in self._each() for name in changed_sources(_sources(recording), suite)}
-        changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.partition(".cu")[0] in modules]
+        sources = {
+            name
+            for recording in self._each()
+            for name in changed_sources(_sources(recording), suite)
+            if name.endswith(COMPILED) and (recording.head["vendor"] == "amd" or not _is_ported(name, suite))
+        }
+        changed = [n for n in sorted(sources) if not n.endswith(CUDA_SUFFIXES) or n.partition(".cu")[0] in modules]
         if changed and modules:
             yield (f"{', '.join(changed)} changed since the recording, whose values come from the old kernels")
 
@@ -228,9 +234,16 @@ def runner_targets(runner: Runner, wanted: Sequence[str], entries: Iterable[Entr
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:
     """Yield the names of kernel sources and case files whose SHA-256 differs from ``sources``."""
     for name, before in sources.items():
-        path = (suite.kernels if PurePath(name).match("*.cu*") else suite.cases) / name
+        path = (suite.kernels if name.endswith(COMPILED) else suite.cases) / name
         if not (path.is_file() and sha256(path.read_bytes()).hexdigest() == before):
             yield name
+
+
+def _is_ported(name: str, suite: Suite) -> bool:
+    """Return True if a path from the folder of kernels is a source of AMD's side only."""
+    ported = suite.sides.ported
+    apart = ported and not suite.kernels.is_relative_to(ported)
+    return name.endswith(".hip") or bool(apart and (suite.kernels / name).resolve().is_relative_to(ported.resolve()))
 
 
 def _sources(recording: Recording) -> Mapping[str, str]:

@@ -19,11 +19,10 @@ from parity.engine.plan import Plan
 from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
 from parity.platform.cache import Cache, default_root
-from parity.platform.files import find_below
+from parity.platform.files import HEADERS, find_below
 from parity.platform.serialization import packed, unpacked
 from parity.suite.corpus import SUFFIX
 
-HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp")
 SOURCES = (*HEADERS, ".cu", ".cc", ".cpp", ".hip", ".hsaco", ".co", ".ptx", ".csv", ".json", ".toml")
 
 LARGEST = 2**28

@@ -20,13 +20,15 @@ from parity.engine.plan import Plan
 from parity.engine.shards import Share
 from parity.errors import UsageError
 from parity.op import Entry
-from parity.platform.files import find_below, naming_write_errors, read_content
+from parity.platform.files import CUDA_SUFFIXES, HEADERS, find_below, naming_write_errors, read_content
 from parity.platform.serialization import Malformed, json_text, read_json
 from parity.platform.version import __version__
 from parity.runners import device_description, runner
 from parity.runners.recording_file import Environment
 from parity.suite.corpus import SUFFIX
 
+COMPILED = (*HEADERS, *CUDA_SUFFIXES, ".hip")
+"""The ends of the names of the sources that decide what a compiler compiles."""
 PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
 
 
@@ -90,14 +92,16 @@ def environment(
 
 
 def _sources(plan: Plan) -> Iterator[tuple[str, Path]]:
-    """Yield the kernel sources by their paths below the folder of kernels, and everything that decides the cases by the
-    paths from the folder of cases.
+    """Yield the sources and headers of kernels and of the port by their paths from the folder of kernels, and
+    everything that decides the cases by the paths from the folder of cases.
     """
-    for path in sorted(find_below(plan.kernels, "")):
-        if path.match("*.cu*"):
-            yield path.relative_to(plan.kernels).as_posix(), path
+    for folder in filter(None, (plan.kernels, plan.sides.ported)):
+        for path in sorted(find_below(folder, *COMPILED)):
+            yield Path(os.path.relpath(path, plan.kernels)).as_posix(), path
     declaring = {path for path in plan.cases.glob("*") if path.suffix in (".py", SUFFIX) and path.is_file()}
-    for path in sorted(declaring.union(path for path in plan.imported if path.is_file() and not path.match("*.cu*"))):
+    for path in sorted(
+        declaring.union(path for path in plan.imported if path.is_file() and not path.name.endswith(COMPILED))
+    ):
         yield Path(os.path.relpath(path, plan.cases)).as_posix(), path
 
 

@@ -21,6 +21,7 @@ from parity.errors import SYSTEM_ERRORS, ResourceExhausted, UsageError
 
 CUDA_SUFFIXES = (".cu", ".cu.cc")
 """Suffixes of CUDA sources. The builds of TensorFlow and JAX use ``.cu.cc``."""
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp")
 
 T = TypeVar("T")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -43,8 +44,8 @@ class Excerpt:
 class SourceFolders:
     """The folders with the sources of kernels, and digests of their files at the time of the run.
 
-    ``ported`` are the folders of the HIP port, if there is one. ``digests`` maps relative paths to SHA-256 digests;
-    files that have changed since the run are not shown. ``suite`` has the files of kernels.
+    ``ported`` are the folders of the HIP port, if there is one. ``digests`` maps paths from the first of ``folders`` to
+    SHA-256 digests; files that have changed since the run are not shown. ``suite`` has the files of kernels.
     """
 
     folders: tuple[Path, ...] = ()
@@ -143,8 +144,8 @@ class SourceFolders:
         return content.decode(errors="replace").splitlines() if self._is_unchanged(path, content) else []
 
     def _is_unchanged(self, path: Path, content: bytes) -> bool:
-        names = (path.relative_to(folder.resolve()) for folder in self.folders if path.is_relative_to(folder.resolve()))
-        digest = next((self.digests[name.as_posix()] for name in names if name.as_posix() in self.digests), None)
+        name = Path(os.path.relpath(path, self.folders[0].resolve())).as_posix() if self.folders else ""
+        digest = self.digests.get(name)
         return digest is None or digest == hashlib.sha256(content).hexdigest()
 
     @cached_property

@@ -181,3 +181,5 @@ def test_excerpts_use_sources_of_vendor(sources, tmp_path):
     both = SourceFolders((sources,), ported=(tmp_path / "hip",))
     assert both.named("one.cuh:1", "amd")[0].lines == ("ported",)
     assert both.named("one.cuh:1", "cuda")[0].lines[0] == "line 1"
+    changed = SourceFolders((sources,), ported=(tmp_path / "hip",), digests={"../hip/one.cuh": "0" * 64})
+    assert not changed.named("one.cuh:1", "amd") and changed.named("one.cuh:1", "cuda")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from parity.application.columns import changed_sources
 from parity.engine.plan import Plan
 from parity.engine.record_file import environment
 from parity.suite.loading import load_suite
@@ -64,3 +67,17 @@ def test_change_of_imported_file_changes_environment(load, file, text):
     getattr(load, file).write_text(text)
     name = f"../lib/{load.module.name}" if file == "module" else "../limits.txt"
     assert {key for key, digest in sources().items() if before[key] != digest} == {name}
+
+
+def test_headers_and_port_are_sources_of_run(load):
+    """Shards with different ports would otherwise be merged, and a replay would not name a changed header."""
+    folder = load.data.parent
+    (folder / "hip").mkdir()
+    header, port = folder / "kernels" / "factor.h", folder / "hip" / "k.hip"
+    suite = replace(load(), sides=replace(load().sides, ported=folder / "hip"))
+    for path, name in ((header, "factor.h"), (port, "../hip/k.hip")):
+        path.write_text("#define FACTOR 1\n")
+        sources = environment(Plan.of(suite, (), {}, examples=1))["sources"]
+        assert name in sources and not list(changed_sources(sources, suite))
+        path.write_text("#define FACTOR 2\n")
+        assert list(changed_sources(sources, suite)) == [name]
