@@ -16,6 +16,7 @@ from parity.cli import main
 
 KERNEL, CASES, SETTINGS = "kernels/leaky_relu.cu", "cases/leaky_relu.py", "pyproject.toml"
 RUN = ("run", "--target", "gfx1100", "--runner", "emulated", "-j", "1")
+TWO = ("run", "--target", "gfx1100,gfx90a", "--runner", "emulated", "-j", "1")
 BOTH = ("run", "--target", "gfx1100,sm_90", "--runner", "emulated", "--runner", "ptx", "-j", "1")
 
 EXPRESSION = "x[i] > 0.0f ? x[i] : alpha * x[i]"
@@ -104,6 +105,9 @@ ATTEMPTS = {
     "control-right-kernel": Attempt((), 0, " 0 failed"),
     "control-no-reference": Attempt(NO_REFERENCE, 0, " 0 failed", BOTH),
     "control-own-process": Attempt((), 0, " 0 failed", alone=True),
+    "control-reference-in-place": Attempt(
+        in_reference("wide = x.astype(np.float64); np.abs(x, out=x); x = wide"), 0, " 0 failed", TWO
+    ),
     # Kernels.
     "kernel-wrong-factor": Attempt(WRONG, 1, "value"),
     "kernel-writes-nothing": Attempt(writing_if("i < n && n < 0"), 1, "unwritten"),
@@ -125,6 +129,12 @@ ATTEMPTS = {
         1,
         "unwritten",
         (*BOTH, "leaky_relu.leaky_relu[f32](x=3~normal@0 alpha=0.5)"),
+    ),
+    "kernel-writes-input": Attempt(
+        kernel(f"{EXPRESSION};\n        ((float*)x)[i] = 1.0f"),
+        1,
+        "input modified",
+        (*RUN, "leaky_relu.leaky_relu[f32](x=2x3~normal@0 alpha=0.5)"),
     ),
     "no-reference-one-side-wrong": Attempt(
         NO_REFERENCE + kernel("\n#ifdef __HIP_PLATFORM_AMD__\n1.5f *\n#endif\nx[i]"), 1, "value", BOTH
@@ -149,6 +159,21 @@ ATTEMPTS = {
         WRONG + reference("reference.Expected(x, accepts=lambda got: True)"), 1, "accepts of out returned"
     ),
     "accepts-finite": Attempt(WRONG + reference("reference.Expected(x, accepts=np.isfinite)"), 1),
+    "alternatives-of-any-element": Attempt(
+        kernel("x[n - 1 - i] > 0.0f ? x[n - 1 - i] : alpha * x[n - 1 - i]")
+        + declared("shapes='x: n; out: n'")
+        + reference(f"reference.Expected({EXACT}, alternatives={EXACT})"),
+        1,
+        "alternatives of type ndarray",
+    ),
+    "unspecified-by-numbers": Attempt(
+        WRONG + reference(f"reference.Expected({EXACT}, unspecified=x)"), 1, "of type float32 instead of bool"
+    ),
+    "bounds-of-other-shape": Attempt(
+        WRONG + reference(f"reference.Expected({EXACT}, lambda _: reference.Bounds(wide[None], 0.0, 9e9, 9e9))"),
+        1,
+        "whose centre has shape",
+    ),
     "unspecified-everything": Attempt(WRONG + reference("reference.Expected(x, unspecified=True)"), 1, "vacuous"),
     "alternatives-of-wrong-kernel": Attempt(
         kernel("0.0f") + reference(f"reference.Expected({EXACT}, alternatives=(x * 0,))"),
@@ -177,6 +202,12 @@ ATTEMPTS = {
     "cases-where-empty": Attempt(WRONG + declared("shapes='x: n; out: n', where='n == 0'"), 3, "compared"),
     "cases-choices-empty": Attempt(WRONG + declared("shapes='x: n; out: n', choices={'n': (0,)}"), 3, "compared"),
     "cases-where-never-true": Attempt(WRONG + declared("shapes='x: n; out: n', where='n < 0'"), 2, "no drawn case"),
+    "cases-compare-nothing": Attempt(
+        WRONG + declared("outputs={}, workspace={'out': 'T'}"), 2, "nothing could be compared"
+    ),
+    "cases-exchange-tensors": Attempt(
+        edit(CASES, 'inputs={"x": "T"}', 'inputs={"out": "T"}, outputs={"x": "T"}'), 1, "never-written read"
+    ),
     "cases-negative-shape": Attempt(WRONG + declared("shape=lambda *a, **k: (-1,)"), 2, "leaky_relu.py:15: op"),
     "cases-where-excludes-failures": Attempt(
         writing_if("i < n && n <= 8") + declared("shapes='x: n; out: n', where='n <= 8', choices={'n': (1, 8)}"),
@@ -320,7 +351,14 @@ def project(tmp_path, monkeypatch):
 QUICK = {
     *("control-right-kernel", "control-no-reference", "kernel-wrong-factor", "no-reference-nothing-writes"),
     *("tolerance-1e300", "accepts-everything", "reference-all-nan", "nan-allowed-and-only-nan", "known-ulps-infinite"),
-    *("import-ends-process", "atexit-ends-process", "patches-judging", "import-raises-generator-exit"),
+    *(
+        "control-reference-in-place",
+        "kernel-writes-input",
+        "import-ends-process",
+        "atexit-ends-process",
+        "patches-judging",
+        "import-raises-generator-exit",
+    ),
 }
 """Attempts that default runs include."""
 

@@ -35,7 +35,8 @@ def call_reference(
         UsageError: its result does not have the form of the outputs.
     """
     assert op.reference is not None
-    arrays = [inputs.get(name) for name in op.filled]
+    # Copies, because a reference may compute in place, and the other columns execute on the same data.
+    arrays = [each.copy() if isinstance(each := inputs.get(name), np.ndarray) else each for name in op.filled]
     known = {"to": view.dtypes[op.result], "shape": view.shape, "grid": grid or view.grid, **_constants_of(op, view)}
     keywords = accepted(op.reference, **known)
     with np.errstate(all="ignore"):  # the data contain NaN and infinities, and provoke overflow
@@ -83,14 +84,14 @@ def _checked(op: Declaration, case: Case, name: str, expected: Expected) -> Expe
         return found
 
     def checked_mask(got: Array) -> Array:
-        found = np.asarray(op.origin.call(f"accepts of {name}", accepts, got))  # type: ignore[arg-type]
+        found = np.asarray(op.origin.call(f"accepts of {name}", accepts, got.copy()))  # type: ignore[arg-type]
         if found.dtype != np.bool_ or found.shape != got.shape:
             wrong = f"{found.dtype} of shape {found.shape} instead of bool of shape {got.shape}"
             raise op.origin.error(f"{case}: accepts of {name} returned {wrong}")
         return found
 
     def checked_bias(got: Array) -> str:
-        found = op.origin.call(f"bias of {name}", bias, got)  # type: ignore[arg-type]
+        found = op.origin.call(f"bias of {name}", bias, got.copy())  # type: ignore[arg-type]
         if not isinstance(found, str):
             raise op.origin.error(f"{case}: bias of {name} returned a value of type {type(found).__name__}, not a text")
         return found

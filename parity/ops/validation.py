@@ -38,6 +38,8 @@ def check_declaration(op: Declaration) -> None:
         UsageError: a field is wrong; the message names the op, the field, the value and the place in it.
     """
     _check_types(op)
+    if not op.compared:
+        raise _error(op, "outputs= and updates= have no tensor, so nothing could be compared")
     _check_kernel_names(op)
     _check_dtypes(op)
     _check_triton(op)

@@ -32,6 +32,7 @@ def op(suite):
         ({"strides": 3}, "strides is 3, not a text or a Strides or a dict"),
         ({"scalars": {"n": "u32"}}, "scalars: n is 'u32', not a function"),
         ({"then": ("last",)}, r"then\[0\] is 'last', not a Step"),
+        ({"outputs": {}}, "outputs= and updates= have no tensor, so nothing could be compared"),
         ({"block": 0}, "block is 0; a block has 1 to 1024 threads"),
         ({"types": ("f33",)}, "types: unknown dtype 'f33'.*did you mean f32"),
         ({"inputs": {"x": "float"}}, "inputs: unknown dtype 'float'"),
