@@ -242,8 +242,9 @@ def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:
 def _is_ported(name: str, suite: Suite) -> bool:
     """Return True if a path from the folder of kernels is a source of AMD's side only."""
     ported = suite.sides.ported
-    apart = ported and not suite.kernels.is_relative_to(ported)
-    return name.endswith(".hip") or bool(apart and (suite.kernels / name).resolve().is_relative_to(ported.resolve()))
+    if name.endswith(".hip") or ported is None or suite.kernels.is_relative_to(ported):
+        return name.endswith(".hip")
+    return (suite.kernels / name).resolve().is_relative_to(ported.resolve())
 
 
 def _sources(recording: Recording) -> Mapping[str, str]:
