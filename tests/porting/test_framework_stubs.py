@@ -76,7 +76,7 @@ def test_stub_tensorflow_arrays_and_half_atomics_work_in_kernels(tmp_path, cache
 
 
 IMAGES = """
-#include <opencv2/core/cuda_types.hpp>
+#include <opencv4/opencv2/core/cuda_types.hpp>
 #include "opencv2/own/filter.hpp"
 
 extern "C" __global__ void doubled(const uchar* x, uchar* y) {
