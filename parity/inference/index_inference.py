@@ -80,9 +80,9 @@ def with_positive_numbers(experiment: Experiment, spec: InferredSpec, condition:
     block = triple(spec.block)
     usual = {**GRID_DEFAULTS, **numbers_for(condition, experiment.numbers, block)[0]}
     shared = evaluate(spec.shared or "0", usual, block)
-    positive = list[str]()
+    positive, full = list[str](), _filled(experiment, spec, usual, shared)
     for name in sorted(spec.names & {*experiment.numbers}):
-        scope = {**usual, name: 0}
+        scope, one = {**usual, name: 0}, {**usual, name: 1}
         try:
             grid = grid_for(spec.grid, scope)
             excluded = not holds(spec.where, scope)
@@ -92,19 +92,29 @@ def with_positive_numbers(experiment: Experiment, spec: InferredSpec, condition:
             continue
         if excluded or least < 1:
             continue
-        observed = experiment.observe(scope, grid, block, shared)
-        sizes = {
-            tensor: expression("*".join(f"({dim})" for dim in dims.split())) for tensor, dims in spec.shapes.items()
-        }
-        known = {tensor: size(Scope(scope)) for tensor, size in sizes.items() if size.names <= {*scope}}
+        observed, known = experiment.observe(scope, grid, block, shared), _sizes(spec, scope)
         # What a kernel writes without elements may come from registers or shared memory that nothing sets.
         if (
             observed is None
             or any(each.written for each in observed.values())
             or any(observed[each].end > size for each, size in known.items() if each in observed)
+            or (holds(spec.where, one) and full - _filled(experiment, spec, one, shared))  # the formula begins at 2
         ):
             positive.insert(0, f"{name} > 0")
     return replace(spec, where=tuple(dict.fromkeys((*positive, *spec.where))))
+
+
+def _sizes(spec: InferredSpec, scope: Numbers) -> dict[str, int]:
+    """Return the number of elements of each tensor whose dims these numbers determine."""
+    sizes = {tensor: expression("*".join(f"({dim})" for dim in dims.split())) for tensor, dims in spec.shapes.items()}
+    return {tensor: int(size(Scope(scope))) for tensor, size in sizes.items() if size.names <= {*scope}}
+
+
+def _filled(experiment: Experiment, spec: InferredSpec, scope: Numbers, shared: int) -> set[str]:
+    """Return the tensors of which a launch with these numbers reaches the last element."""
+    grid = grid_for(spec.grid, scope)
+    run = experiment.observe(scope, grid, triple(spec.block), shared) if min(grid) > 0 else None
+    return {name for name, size in _sizes(spec, scope).items() if run and name in run and run[name].end == size}
 
 
 def _with_index(

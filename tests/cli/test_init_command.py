@@ -686,3 +686,18 @@ def test_init_states_that_a_kernel_follows_pointers(parity, tmp_path, sources, w
     assert parity("init", "--kernels", "src").code == 3
     text = (tmp_path / "cases" / "cells.py").read_text()
     assert text.count("it follows pointers that it reads from memory") == 2, text
+
+
+def test_number_of_copies_is_positive(parity, tmp_path, sources, with_nvcc):
+    """With one copy, nvcc's code reads nothing; with none, the first copy is beyond the tensor on AMD's side."""
+    sources(
+        merge="__global__ void merge(float* x, unsigned n, unsigned copies) {\n"
+        "    for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x) {\n"
+        "        float sum = x[i];\n        for (unsigned c = 1; c < copies; ++c) sum += x[c * n + i];\n"
+        "        x[i] = sum;\n    }\n}\n"
+    )
+    assert parity("init", "--kernels", "src").code == 0
+    text = (tmp_path / "cases" / "merge.py").read_text()
+    assert "copies > 0" in text, text
+    result = parity("run", "--target", "gfx1100")
+    assert result.code == 0 and "PASS  1 kernel," in result.out, result.out + result.err
