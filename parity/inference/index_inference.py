@@ -107,7 +107,7 @@ def with_positive_numbers(experiment: Experiment, spec: InferredSpec, condition:
 def _sizes(spec: InferredSpec, scope: Numbers) -> dict[str, int]:
     """Return the number of elements of each tensor whose dims these numbers determine."""
     sizes = {tensor: expression("*".join(f"({dim})" for dim in dims.split())) for tensor, dims in spec.shapes.items()}
-    return {tensor: int(size(Scope(scope))) for tensor, size in sizes.items() if size.names <= {*scope}}
+    return {tensor: int(size(Scope({**scope}))) for tensor, size in sizes.items() if size.names <= {*scope}}
 
 
 def _filled(experiment: Experiment, spec: InferredSpec, scope: Numbers, shared: int) -> set[str]:
