@@ -276,6 +276,16 @@ ATTEMPTS = {
         "needs 'ulps'",
     ),
     "known-expired": Attempt(WRONG + known(ulps="1e9", expires="2020-01-01"), 1, "expired"),
+    "known-missing-kernel": Attempt(
+        edit(KERNEL, "void leaky_relu_f32", "void other_f32")
+        + edit(
+            "known-issues.toml",
+            "",
+            '[[issue]]\ncases = "*"\nfailure = "missing kernel"\nreason = "x"\nexpires = 2999-01-01\n',
+        ),
+        3,
+        "nothing was run",
+    ),
     "known-other-class": Attempt(WRONG + known(failure='"nan"'), 1, "value"),
     "known-stale": Attempt(known(), 1, "no longer fails"),
     "known-not-toml": Attempt(edit("known-issues.toml", "", "[[issue"), 2, "known-issues.toml"),

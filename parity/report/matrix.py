@@ -114,8 +114,8 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         return Cell(CellState.KNOWN) if absent.known else _WITHOUT_CODE[absent.verdict.kind]
     if any(not record.case and record.verdict == NOT_RECORDED for record in records):
         return Cell(CellState.NOT_RECORDED)
-    if any(record.verdict.status is Status.MISSING and record.failed for record in records):
-        return _WITHOUT_CODE[Status.MISSING]
+    if missing := [record for record in records if record.verdict.status is Status.MISSING]:
+        return Cell(CellState.KNOWN) if all(each.known for each in missing) else _WITHOUT_CODE[Status.MISSING]
     uncompared = uncompared_records(records)
     unjudged = len(uncompared) + sum(record.verdict.status is Status.NOT_JUDGED for record in records)
     baseline = sum(record.verdict.status is Status.BASELINE for record in records)
