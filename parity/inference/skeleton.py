@@ -49,6 +49,8 @@ _SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
 """How much larger tensors are in each attempt, and the largest factor and number of elements."""
 _POSITION = 4
 """Bytes that a position has at least."""
+_MANY, _FEW = 48, 4
+"""Ops of a file from which on templates share this number, and instances that a template has at least."""
 _CALMEST = 2
 """The level of small numbers of the last attempt."""
 _GUESSED_ROLE = "a guess: written; updates= are read as well"
@@ -105,6 +107,8 @@ def skeletons(
 ) -> Iterator[Skeleton]:
     """Yield an op for each kernel of a file. Kernels that differ only in dtypes are one op.
 
+    Of a file with very many instances of templates, each template has some ops, because each op takes seconds.
+
     Args:
         source: Path of the file in the folder of kernels.
         module: Name of the module.
@@ -127,7 +131,7 @@ def skeletons(
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
     patterns = Counter(pattern for pattern, *_ in groups)
     bases = Counter(pattern.partition("<")[0] for pattern, *_ in groups)
-    titles = Counter[str]()
+    titles, wanted = Counter[str](), dict[str, list[tuple[str, list[Signature]]]]()
     for (pattern, *_), alike in groups.items():
         base = pattern.partition("<")[0]
         long, title = _title(pattern), _title(base if bases[base] == 1 else pattern)
@@ -137,7 +141,15 @@ def skeletons(
             alike = [replace(each, pattern=each.text) for each in alike]
         ends = (f'"{name}.{title}"', f'"{name}.{long}"', f"# {alike[0].text}: ")
         if not any(each in known for each in ends):
-            yield _skeleton(f"{name}.{title}", place, alike)
+            wanted.setdefault(base, []).append((f"{name}.{title}", alike))
+    most = max(_FEW, _MANY // max(1, len(wanted)))
+    for base, instances in wanted.items():
+        chosen = instances[:: -(-len(instances) // most)]
+        yield from (_skeleton(op, place, alike) for op, alike in chosen)
+        if more := len(instances) - len(chosen):
+            yield Skeleton(
+                "", base, omitted=f"{more} more of its instances have no op; parity init adds some each time"
+            )
 
 
 def _title(pattern: str) -> str:
