@@ -78,7 +78,7 @@ class Flow:
         thread_axes: The axes of a block along which threads access different elements.
         dynamic: True if the kernel uses dynamic shared memory.
         crosses: True if threads of a warp exchange values.
-        tables: Constants that the host fills.
+        tables: Constants that the host fills, and ``__device__`` variables of which the kernel only loads fixed places.
         fixed: True if no other block than ``threads`` is possible.
         loaded: The parts of the arguments that the kernel loads, with their PTX types.
         reals: Constants that the kernel compares floating-point values with.

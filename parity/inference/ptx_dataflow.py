@@ -56,18 +56,22 @@ def flows(ptx: str) -> dict[str, Flow]:
     variables = module_variables(ptx).values()
     dynamic = [each.name for each in variables if each.space == "shared" and not each.size]
     sizes = {each.name: each.size for each in variables if each.space == "const" and not each.value}
+    empty = {each.name: each.size for each in variables if each.space == "global" and not each.value and each.size}
     writable = {each.name for each in variables if each.space == "global" and not each.name.startswith("$")}
     random = {number for number, path in file_names(ptx).items() if "curand" in PurePath(path).name}
     found = {}
     for text in (each for each in function_texts(ptx).values() if each.entry):
         words = set(_WORD.findall(text.text))
         kernel = _DataFlow(text)
+        filled = {name for name in words & empty.keys() if kernel.only_loads(name)}
         tables = {name: Table(sizes[name], *kernel.read_as(name)) for name in sorted(words & set(sizes))}
+        tables |= {name: Table(empty[name], *kernel.read_as(name)) for name in sorted(filled)}
         crosses = _CROSSES.search(text.text) is not None
         found[text.name] = replace(
             kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables,
             private=_PRIVATE.search(text.text) is not None,
-            random=not random.isdisjoint(map(int, _LINE.findall(text.text))), variables=tuple(sorted(words & writable)),
+            random=not random.isdisjoint(map(int, _LINE.findall(text.text))),
+            variables=tuple(sorted((words & writable) - filled)),
             prints="vprintf" in words,
         )  # fmt: skip
     return found
@@ -227,6 +231,11 @@ class _DataFlow:
         based = _BASED.search(self._sources.get(register, ""))
         return self._pointed(based["base"], known) if based else set()
 
+    def only_loads(self, variable: str) -> bool:
+        """Return True if the kernel only loads from fixed places of a variable, so that the host may fill it."""
+        loads = sum(variable in _WORD.findall(operand) for _, operand, _ in self._constants)
+        return loads == len(re.findall(rf"(?<![\w$]){re.escape(variable)}(?![\w$])", self._text)) > 0
+
     def read_as(self, table: str) -> tuple[frozenset[str], dict[int, str]]:
         """Return the types as which a constant is read, and by offset if the kernel computes none of the offsets."""
         reads = [
@@ -274,9 +283,9 @@ class _DataFlow:
                     self._loaded.setdefault(register, set()).add(key)
                     self._parts[key] = kind
             return
-        if name == "ld" and "const" in op:
+        if name == "ld" and ("const" in op or ("global" in op and _DIRECT.fullmatch(operands[1]))):
             self._constants.append((kind, operands[1], len(_REGISTER.findall(operands[0]))))
-        elif name in ("ld", "ldu") and not {"shared", "local"} & set(op):
+        if name in ("ld", "ldu") and not {"const", "shared", "local"} & set(op):
             self._access("ld", kind, operands[1], op)
             self._loads.append((kind, operands[0], operands[1]))
             self._sources |= dict.fromkeys(_REGISTER.findall(operands[0]), operands[1])

@@ -234,7 +234,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         call = guessed_call(one, kinds, shaped=shaped, to_complete=isinstance(probed, str) and bool(probed))
     question = probed if isinstance(probed, str) else ""
     if unknown:
-        question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
+        question = f"the host fills {', '.join(unknown)}, so say symbols="
     keywords = tuple(_keywords(source, alike, tensors, call, spec, tables))
     rejected = "" if question else _rejected(name, keywords)
     if rejected and (better := _again(name, source, alike, attempt, rejected)):

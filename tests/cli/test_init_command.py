@@ -701,3 +701,20 @@ def test_number_of_copies_is_positive(parity, tmp_path, sources, with_nvcc):
     assert "copies > 0" in text, text
     result = parity("run", "--target", "gfx1100")
     assert result.code == 0 and "PASS  1 kernel," in result.out, result.out + result.err
+
+
+def test_device_variables_that_a_kernel_only_reads_are_inputs(parity, tmp_path, sources, with_nvcc):
+    sources(
+        fill="__device__ unsigned active;\n__device__ float steps[2];\n"
+        "__global__ void fill(const float* x, float* y) {\n"
+        "    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i < active) y[i] = x[i] * steps[0] + steps[1];\n}\n"
+        "void host(float* x, float* y, unsigned n, float* s) {\n"
+        "    cudaMemcpyToSymbol(active, &n, sizeof n);\n    cudaMemcpyToSymbol(steps, s, 2 * sizeof *s);\n"
+        "    fill<<<(n + 63) / 64, 64>>>(x, y);\n}\n"
+    )
+    assert parity("init", "--kernels", "src").code == 0
+    text = (tmp_path / "cases" / "fill.py").read_text()
+    assert 'symbols={"active": "active", "steps": "steps"}' in text, text
+    result = parity("run", "--target", "gfx90a,gfx1100", "--examples", "5")
+    assert result.code == 0 and "PASS  1 kernel," in result.out, result.out + result.err
