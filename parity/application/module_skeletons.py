@@ -10,7 +10,7 @@ from pathlib import PurePath
 from parity.build.result import Built
 from parity.captures.observations import CapturedKernels
 from parity.inference.data_flow import Flow
-from parity.inference.host_launches import HostLaunch
+from parity.inference.host_launches import HostLaunch, fitting
 from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.ptx_dataflow import flows
 from parity.inference.signature import Probe
@@ -71,7 +71,8 @@ def _probe(
     single: bool,
 ) -> InferredSpec | str:
     assert flow
-    kernel = ProbedKernel(cuda, symbol, args, flow, host.launches.get(unqualified(source_name(symbol)), ()))
+    launches = fitting(host.launches.get(unqualified(source_name(symbol)), ()), flow.thread_axes)
+    kernel = ProbedKernel(cuda, symbol, args, flow, launches)
     if host.captured:
         return host.captured.probe(prober, kernel, single=single)
     return prober.measure(kernel) or "no single launch shows it" if single else prober.probe(kernel)

@@ -248,7 +248,8 @@ def _write_cases(
             broken.append(one.module)
         if kernels and (not known or is_inferred(known)):
             macros = macros_of((*project.sides.cuda.flags, *(each.flag for each in one.switches)))
-            host = HostCode(texts.launches(modules[one.module], macros), Structures(text), chosen.captured)
+            names = {unqualified(source_name(each.name)) for each in kernels}
+            host = HostCode(texts.launches(modules[one.module], macros, names), Structures(text), chosen.captured)
             for op in module_skeletons(source, one.module, kernels, cuda, host, prober, known):
                 files.add(path, source, op, try_it=cuda is not None)
                 note(f"{one.module} {op.title}")

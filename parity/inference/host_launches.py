@@ -10,14 +10,14 @@ import ast
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from parity.inference.host_formulas import CAST, OPERATORS, Formulas, HostValues, parsed_arithmetic
 from parity.inference.structures import SIZES
 from parity.platform.files import find_below, read_content
-from parity.porting import cuda_code, descendants, embeds_cuda, included, parse, source_of
+from parity.porting import SourceTree, ancestors, cuda_code, descendants, embeds_cuda, included, parse, source_of
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
 _VARIABLES = re.compile(r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?=(\w+\s*[={][^;]*);)")
@@ -25,6 +25,7 @@ _VARIABLE = re.compile(r"(\w+)\s*(?:=\s*([^={}]+)|\{([^{}]+)\})", re.DOTALL)
 _DIM3 = re.compile(r"\bdim3\s+([^;()]*(?:\([^;]*)?);")
 _DECLARED = re.compile(r"(\w+)\s*(?:(?:=\s*(?:dim3\s*)?)?[({](.*)[)}])?", re.DOTALL)
 _FIELD = re.compile(r"\b(\w+)\s*\.\s*([xyz])\s*=\s*([^;=]+);")
+_ASSIGNED = re.compile(r"(?<!dim3)\s(\w+)\s*=\s*dim3\s*[({]([^;]*)[)}]\s*;")
 _ADDED = re.compile(r"\b(\w+)\s*\+=\s*([^;]+);")
 _MACRO = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([\w\s,]*)\)[ \t]*\\?\n?[ \t]*([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE
@@ -34,7 +35,9 @@ _FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]*)\)\s*(?:const|noexcept)?\s*\{\s*
 _ENUM = re.compile(r"\benum\b[^{};]*\{([^{}]*)\}")
 _ENUMERATOR = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d+)\s*[,}]")
 _SIZEOF = re.compile(r"\bsizeof\s*\(\s*([\w\s:]+?)\s*\)")
-_KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
+_KERNEL = re.compile(
+    r"__global__(?:__\w+__\s*\((?:[^()]|\([^()]*\))*\)|[^;{}(])*?\b(?!__)(\w+)\s*\("  # __launch_bounds__(...)
+)
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
 _SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl", ".py")
 _APART = re.compile(r"<< <|>> >(?=\s*\()")
@@ -73,6 +76,15 @@ class HostLaunch:
     constants: Mapping[int, int] = field(default_factory=dict)
 
 
+def fitting(launches: Sequence[HostLaunch], axes: Collection[str]) -> Sequence[HostLaunch]:
+    """Return the launches with threads only along axes that the kernel reads, if there are any: else all of them."""
+
+    def fits(launch: HostLaunch) -> bool:
+        return all(size == 1 or axis in axes for axis, size in zip("xyz", launch.block, strict=False))
+
+    return [each for each in launches if fits(each)] or launches
+
+
 class HostTexts:
     """The source files in a project's folder."""
 
@@ -85,36 +97,40 @@ class HostTexts:
             self._named.setdefault(path.name, []).append(path)
         self._launched = {path: {*_LAUNCHED.findall(text)} for path, text in self._texts.items() if "<<<" in text}
 
-    def launches(self, path: Path, macros: Mapping[str, str] | None = None) -> dict[str, tuple[HostLaunch, ...]]:
+    def launches(
+        self, path: Path, macros: Mapping[str, str] | None = None, kernels: Collection[str] | None = None
+    ) -> dict[str, tuple[HostLaunch, ...]]:
         """Return the launches of a file's kernels, by name: in the file and its headers, or else in other files.
 
-        ``macros`` are those that compiler options define.
+        ``macros`` are those that compiler options define. ``kernels`` are the names of the kernels without namespaces,
+        by default of all kernels that the file or a header of it declares.
         """
         defined = "".join(f"\n#define {name} {value}" for name, value in (macros or {}).items())
         own, more = self.whole(path) + defined, dict[str, list[HostLaunch]]()
-        found = self._launches(path, defined)
-        kernels = set(_KERNEL.findall(own)) - set(found)
-        others = [other for other, launched in self._launched.items() if other != path and kernels & launched]
-        near = {name: _nearest(path, [each for each in others if name in self._launched[each]]) for name in kernels}
-        theirs = {other: self._launches(other, own) for other in dict.fromkeys(itertools.chain(*near.values()))}
+        found = self._launches(path, defined, kernels)
+        missing = set(_KERNEL.findall(own) if kernels is None else kernels) - set(found)
+        others = [other for other, launched in self._launched.items() if other != path and missing & launched]
+        near = {name: _nearest(path, [each for each in others if name in self._launched[each]]) for name in missing}
+        theirs = {
+            other: self._launches(other, own, missing) for other in dict.fromkeys(itertools.chain(*near.values()))
+        }
         for name, several in near.items():
             for other in several:
                 more.setdefault(name, []).extend(theirs[other].get(name, ()))
-        return {**{name: tuple(launches) for name, launches in more.items() if name in kernels}, **found}
+        return {**{name: tuple(launches) for name, launches in more.items()}, **found}
 
-    def _launches(self, path: Path, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
+    def _launches(
+        self, path: Path, others: str = "", wanted: Collection[str] | None = None
+    ) -> dict[str, tuple[HostLaunch, ...]]:
         """Return the launches in a file and its headers, with their places."""
-        begins, begin = [], 1
+        known, begin = _HostDefinitions(f"{self.whole(path)}\n{others}"), 0
+        found: dict[str, list[HostLaunch]] = {}
         for one in self._files(path):
-            begins.append((begin, one))
-            begin += self._texts.get(one, "").count("\n") + 1
-
-        def placed(launch: HostLaunch) -> HostLaunch:
-            begin, one = [each for each in begins if each[0] <= launch.at][-1]
-            return replace(launch, at=launch.at - begin + 1, path=one.relative_to(self._folder).as_posix())
-
-        found = host_launches(self.whole(path), others)
-        return {name: tuple(map(placed, launches)) for name, launches in found.items()}
+            place = one.relative_to(self._folder).as_posix()
+            for launch in _launches(self.own(one), known, begin, wanted) if one in self._launched else ():
+                found.setdefault(launch.kernel, []).append(replace(launch, path=place))
+            begin += len(self.own(one)) + 1
+        return {name: tuple(launches) for name, launches in found.items()}
 
     def included_sources(self, path: Path) -> frozenset[Path]:
         """Return the sources with kernels that a file includes, directly or through headers."""
@@ -148,9 +164,21 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
 
     Names without a value in the text may have one in ``others``.
     """
-    known = _HostDefinitions(f"{text}\n{others}")
     found: dict[str, list[HostLaunch]] = {}
-    for geometry in descendants(parse(text).root):
+    for launch in _launches(text, _HostDefinitions(f"{text}\n{others}")):
+        found.setdefault(launch.kernel, []).append(launch)
+    return {name: tuple(launches) for name, launches in found.items()}
+
+
+def _launches(
+    text: str, known: _HostDefinitions, begin: int = 0, wanted: Collection[str] | None = None
+) -> Iterator[HostLaunch]:
+    """Yield the launches in a text, of ``wanted`` kernels if given.
+
+    ``known`` are the values of names in a longer text, in which this text begins at ``begin``.
+    """
+    tree = parse(text)
+    for geometry in descendants(tree.root):
         call = geometry.parent
         function = call.child_by_field_name("function") if call is not None else None
         if call is None or function is None or geometry.type != "kernel_call_syntax":
@@ -159,21 +187,27 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
         parts = [source_of(each) for each in geometry.named_children if each.type != "comment"]
         if len(parts) < 2:
             continue
-        at_byte = call.start_byte
-        block = known.dims(parts[1], at_byte)
         bare = name.rpartition("::")[2].strip()
+        if wanted is not None and bare not in wanted:
+            continue
         template = tuple(part.strip() for part in arguments.rstrip().removesuffix(">").split(",") if part.strip())
-        written, at = " ".join(source_of(call).split()), call.start_point.row + 1
+        written, line = " ".join(source_of(call).split()), call.start_point.row + 1
         passed = call.child_by_field_name("arguments")
         given = [source_of(each) for each in passed.named_children if each.type != "comment"] if passed else []
-        grid, threads = (known.sizes(part, at_byte) or [part] for part in parts[:2])
         shared = _with_sizes(parts[2]) if len(parts) > 2 else "0"
-        of = Formulas(known.host(at_byte), grid, given, threads, shared)
-        values = {i: value for i, one in enumerate(given) if isinstance(value := known.value(one, at_byte), int)}
-        found.setdefault(bare, []).append(
-            HostLaunch(bare, template, block, of.shared, written, at, "", of.grid, of.threads, of.arguments, values)
-        )
-    return {name: tuple(launches) for name, launches in found.items()}
+        for place in known.places(parts[1], tree, call.start_byte, begin):
+            grid, threads = (known.sizes(part, place) or [part] for part in parts[:2])
+            of = Formulas(known.host(place), grid, given, threads, shared)
+            values = {i: value for i, one in enumerate(given) if isinstance(value := known.value(one, place), int)}
+            yield HostLaunch(
+                bare, template, known.dims(parts[1], place), of.shared, written, line, "", of.grid, of.threads,
+                of.arguments, values,
+            )  # fmt: skip
+
+
+def _characters(tree: SourceTree, byte: int) -> int:
+    """Return how many characters the first bytes of a source are."""
+    return len(tree.data[:byte].decode(errors="surrogateescape"))
 
 
 def _text(path: Path) -> str:
@@ -212,6 +246,11 @@ class _HostDefinitions:
         for match in _DIM3.finditer(text):
             for one in filter(None, map(_DECLARED.fullmatch, _split(match[1]))):
                 self._dims.setdefault(one[1], []).append((match.start(), one[2] or ""))
+        self._assigned: dict[str, list[int]] = {}
+        for match in _ASSIGNED.finditer(text):
+            if match[1] in self._dims:
+                self._dims[match[1]].append((match.start(1), match[2]))
+                self._assigned.setdefault(match[1], []).append(match.start(1))
         for match in _FIELD.finditer(text):
             self._values.setdefault(f"{match[1]}.{match[2]}", []).append((match.start(), match[3]))
         for match in _ADDED.finditer(text):
@@ -226,6 +265,25 @@ class _HostDefinitions:
             match[1]: (tuple(part.split()[-1].lstrip("&*") for part in _split(match[2]) if part), match[3])
             for match in (*_FUNCTION.finditer(text), *_MACRO.finditer(text))
         }
+
+    def places(self, block: str, tree: SourceTree, at_byte: int, begin: int) -> list[int]:
+        """Return where to look up names for a launch: behind each branch that assigns its block, the last one first.
+
+        ``tree`` is the part of the text from ``begin``. Positions count characters, and the tree counts bytes.
+        """
+        at, found = begin + _characters(tree, at_byte), list[int]()
+        assigned = [each for each in self._assigned.get(block, ()) if begin <= each < at]
+        declared = [each for each, _ in self._dims.get(block, ()) if each < at and each not in assigned]
+        for place in reversed([each for each in assigned if each > max(declared, default=0)]):
+            start = len(tree.text[: place - begin].encode(errors="surrogateescape"))
+            around = ancestors(tree.root.descendant_for_byte_range(start, start))
+            scope = next((each.parent for each in around if each.type == "expression_statement"), None)
+            is_last = scope is None or scope.start_byte <= at_byte < scope.end_byte
+            end = at if scope is None or is_last else begin + _characters(tree, scope.end_byte)
+            found.append(min([end, *(each - 1 for each in assigned if each > place)]) if found else at)
+            if is_last:
+                break
+        return found or [at]
 
     def host(self, at: int) -> HostValues:
         """Return the definitions at a position."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         parameters,
     )
     from parity.porting.python_sources import cuda_code, embeds_cuda, has_source, is_cuda_source
-    from parity.porting.source_tree import descendants, parse, source_of
+    from parity.porting.source_tree import SourceTree, ancestors, descendants, parse, source_of
     from parity.porting.sources import PORTED_SUFFIXES, Source, find_modules, find_ported
     from parity.porting.staging import compile_as_hip
     from parity.porting.stubs import real_libraries, stubbed_libraries
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ARCH", "COMBINABLE", "HELPFUL", "HIPIFIERS", "HIPIFY", "HIP_ON_CUDA", "LITERAL", "PORTED_SUFFIXES",
-    "Instantiation", "PortError", "Source", "StagedCuda", "Switch", "Translation", "TranslationError", "Variant",
-    "after_errors", "chosen_hipifier", "closure", "compile_as_cuda", "compile_as_hip", "compile_with_templates",
-    "confirmed", "cuda_code", "descendants", "embeds_cuda", "find_modules", "find_ported", "forget_folders", "found_in",
-    "guess_instantiations", "has_source", "hipifier_fingerprint", "included", "instantiations", "is_cuda_source",
-    "kernels_of", "macros_of", "parameters", "parse", "real_libraries", "setting_for", "source_of", "stubbed_libraries",
-    "switches_of_kernels", "with_cuda_version", "with_kernels",
+    "Instantiation", "PortError", "Source", "SourceTree", "StagedCuda", "Switch", "Translation", "TranslationError",
+    "Variant", "after_errors", "ancestors", "chosen_hipifier", "closure", "compile_as_cuda", "compile_as_hip",
+    "compile_with_templates", "confirmed", "cuda_code", "descendants", "embeds_cuda", "find_modules", "find_ported",
+    "forget_folders", "found_in", "guess_instantiations", "has_source", "hipifier_fingerprint", "included",
+    "instantiations", "is_cuda_source", "kernels_of", "macros_of", "parameters", "parse", "real_libraries",
+    "setting_for", "source_of", "stubbed_libraries", "switches_of_kernels", "with_cuda_version", "with_kernels",
 ]  # fmt: skip
 
 __getattr__ = lazy_getattr(__name__, __file__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parity.inference.host_launches import HostTexts, host_launches
+from parity.inference.host_launches import HostTexts, fitting, host_launches
 
 HOST = """
 #include <vector>
@@ -52,15 +52,20 @@ def test_host_launches_keep_template_argument_as_name():
 def test_host_texts_find_launches_in_headers_and_other_files(tmp_path):
     files = {
         "k.cu": '#include "k.cuh"\n__global__ void far(float* x) {}\n__global__ void nowhere(float* x) {}\n',
-        "k.cuh": "#define THREADS 96\n__global__ void near(float* x) {}\nvoid f() { near<<<1, THREADS>>>(x); }\n",
-        "main.cpp": "#define THREADS 32\nvoid f() { far<<<1, THREADS>>>(x); near<<<1, 7>>>(x); other<<<1, 8>>>(x); }\n",
+        "k.cuh": "#define THREADS 96\n__global__ void __launch_bounds__(MAX(8, 9)) bound(float*);\n"
+        "__global__ void near(float* x) {}\nvoid f() { near<<<1, THREADS>>>(x); }\n",
+        "main.cpp": "#define THREADS 32\nvoid f() { far<<<1, THREADS>>>(x); near<<<1, 7>>>(x); other<<<1, 8>>>(x); }\n"
+        "void g() { bound<<<1, 9>>>(x); }\n",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     found = HostTexts(tmp_path).launches(tmp_path / "k.cu")
     assert {name: [each.block for each in launches] for name, launches in found.items()} == {
-        "near": [(96,)], "far": [(32,)],
+        "near": [(96,)], "far": [(32,)], "bound": [(9,)],
     }  # fmt: skip
+    assert HostTexts(tmp_path).launches(tmp_path / "k.cu", {}, ["near", "bound"]) == {
+        name: found[name] for name in ("near", "bound")
+    }
 
 
 def test_host_texts_prefer_nearest_file(tmp_path):
@@ -136,3 +141,27 @@ def test_host_launches_have_formulas_of_threads_and_fixed_arguments():
     ]
     assert (launch.threads, launch.shared) == (("k*2", "1"), "k*4")
     assert launch.constants == {3: 7, 4: 256, 5: 5}
+
+
+BRANCHES = """
+void f(int n, int m) {
+    dim3 block, grid;  // 块的大小和网格的大小取决于行的长度
+    if (m > 4) {
+        grid = dim3(n / 64);
+        block = dim3(64, 1, 1);
+    } else {
+        grid = dim3(n / 8);
+        block = dim3(8, 8);
+    }
+    %sk<<<grid, block>>>(x, n);
+}
+void g(int n) { dim3 block(5), grid(n / 5); h<<<grid, block>>>(x, n); }
+"""
+
+
+def test_host_launches_have_the_block_of_each_branch_that_assigns_it():
+    several = host_launches(BRANCHES % "")["k"]
+    assert [(each.block, each.grid[0]) for each in several] == [((8, 8, 1), "n//8"), ((64, 1, 1), "n//64")]
+    assert fitting(several, "x") == [several[1]] and fitting(several, "xy") == [*several]
+    (last,) = host_launches(BRANCHES % "block = dim3(2);\n")["k"]
+    assert last.block == (2, 1, 1)
