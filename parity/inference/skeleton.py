@@ -49,7 +49,7 @@ _SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
 """How much larger tensors are in each attempt, and the largest factor and number of elements."""
 _POSITION = 4
 """Bytes that a position has at least."""
-_MANY, _FEW = 48, 4
+_MANY, _FEW = 24, 3
 """Ops of a file from which on templates share this number, and instances that a template has at least."""
 _CALMEST = 2
 """The level of small numbers of the last attempt."""
