@@ -28,6 +28,8 @@ KERNELS_NAMED = 8
 """Kernels that did not compile to list by name."""
 _PLACE = re.compile(r"[\w./+-]+\.\w+:\d+")
 """Matches a line of source in a reason."""
+_OF_DECLARATION = re.compile(r".*\.py:\d+: op \S+: ")
+"""Matches an error of a function of the declaration, such as the reference."""
 WRONG_DECLARATIONS = ("missing kernel", "error", DECLARATION)
 """Failure classes whose cause may be the declaration of the op."""
 CLASSES = {row["class"]: row for row in read_table(Path(__file__).with_name("classes.csv"))}
@@ -280,6 +282,7 @@ def failure_lines(
 def _next(kind: str, record: CaseRecord, reproduction: Reproduction) -> str:
     """Return the next step for a failure of this class, with the command that it needs."""
     steps = [step for fact, step in PROVEN.items() if fact in record.verdict.facts]
+    kind = DECLARATION if kind == "error" and _OF_DECLARATION.match(record.verdict.detail) else kind
     step = steps[0] if steps else CLASSES[kind]["next"] if kind in CLASSES else ""
     if not record.where.side:
         return ""

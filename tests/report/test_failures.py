@@ -252,6 +252,17 @@ def test_next_step_of_wrong_width_is_to_state_width():
     assert "  next      let shuffles, votes and loops over lanes state their" in text_of(replace(RECORD, verdict=wide))
 
 
+@pytest.mark.parametrize(
+    ("detail", "step"),
+    [
+        ("cases/a.py:3: op unary.exp: the reference gives int64 for out", "correct the declaration"),
+        ("argument 3 'n' has 2 bytes, not 4", "compare args="),
+    ],
+)
+def test_next_step_of_error_depends_on_its_origin(detail, step):
+    assert f"  next      {step}" in text_of(failing("error", detail=detail))
+
+
 def test_unsupported_case_is_not_failure():
     unsupported = replace(RECORD, verdict=Verdict(Status.UNSUPPORTED, "not recorded"))
     assert shown_failures([unsupported]) == []
