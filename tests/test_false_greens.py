@@ -221,6 +221,7 @@ ATTEMPTS = {
     ),
     "selector-names-nothing": Attempt(WRONG, 2, "names no op", (*RUN, "nosuch")),
     "dtype-names-nothing": Attempt(WRONG, 2, "no kernel for dtype", (*RUN, "--dtype", "f64")),
+    "target-names-nothing": Attempt(WRONG, 2, "has no name", (*RUN, "--target", ",")),
     "target-without-runner": Attempt(WRONG, 3, "cannot run", (*RUN[:1], "--target", "sm_90", "--runner", "emulated")),
     "recording-missing": Attempt(WRONG, 2, "nosuch.zip", ("run", "--runner", "recorded=nosuch.zip")),
     # Earlier runs: their objects, verdicts and reports.

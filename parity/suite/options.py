@@ -30,8 +30,15 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def names(text: str) -> list[str]:
-    """Split a list of names separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Split a list of names separated by commas.
+
+    Raises:
+        argparse.ArgumentTypeError: there is no name, for example because a variable of a script is empty.
+    """
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} has no name; leave the option out for its default")
+    return found
 
 
 def positive(text: str) -> int:

@@ -45,7 +45,8 @@ def test_value_of_kind_is_parsed(kind, text, value):
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"), [("count", "0"), ("natural", "-1"), ("number", "inf"), ("size", "4 dogs"), ("tables", "a.txt")]
+    ("kind", "text"),
+    [("count", "0"), ("natural", "-1"), ("number", "inf"), ("size", "4 dogs"), ("tables", "a.txt"), ("names", " ,")],
 )
 def test_malformed_value_is_refused_with_the_text(kind, text):
     with pytest.raises(argparse.ArgumentTypeError, match=text):
