@@ -69,11 +69,13 @@ def wrong_inputs(call: Call, verdict: Verdict) -> dict[str, str]:
     """Return the inputs of the first wrong element as text."""
     if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
         return {}
-    return {name: format_value(each) for name, each in input_elements(call, verdict.first.coordinates)}
+    found = input_elements(call, verdict.first.coordinates, verdict.output)
+    return {name: format_value(each) for name, each in found}
 
 
-def input_elements(call: Call, index: tuple[int, ...]) -> Iterator[tuple[str, np.generic]]:
-    """Yield the inputs that have the shape of the output, with their element at an index of the output."""
+def input_elements(call: Call, index: tuple[int, ...], output: str = "") -> Iterator[tuple[str, np.generic]]:
+    """Yield the inputs that have the shape of an output (default: the first), with their element at its ``index``."""
+    shape = call.outputs[output or call.output].shape
     for name, array in call.inputs.items():
-        if array.shape == call.layout.shape:
+        if array.shape == shape:
             yield name, array[index]

@@ -156,7 +156,7 @@ def _explained(case: Case, judged: _Judged, implementation: Implementation, base
     if baseline and (quieter := _judge_quiet_nans(case, judged, implementation)):
         return quieter
     # Without expected values, the coordinates are a place in a buffer.
-    if call.references and judged.expected and _has_signalling_input(call, wrong.coordinates):
+    if call.references and judged.expected and _has_signalling_input(call, wrong.coordinates, verdict.output):
         verdict = verdict.noted(SIGNALLING_INPUT)
     if oracle and oracle.code and (met := met_by(kernel_code(call, oracle.code))):
         verdict = verdict.noted(*(f"its code may meet {each}" for each in met), facts=[Fact.MAY_DIVERGE])
@@ -196,9 +196,9 @@ SIGNALLING_INPUT = (
 )
 
 
-def _has_signalling_input(call: Call, index: tuple[int, ...]) -> bool:
-    """Return True if an input of the output's element at ``index`` is a signalling NaN."""
-    elements = (np.asarray(each).reshape(1) for _, each in input_elements(call, index))
+def _has_signalling_input(call: Call, index: tuple[int, ...], output: str) -> bool:
+    """Return True if an input of the element at ``index`` of an output is a signalling NaN."""
+    elements = (np.asarray(each).reshape(1) for _, each in input_elements(call, index, output))
     return any(quiet(each, array_dtype(each)).tobytes() != each.tobytes() for each in elements)
 
 
