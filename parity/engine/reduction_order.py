@@ -48,7 +48,7 @@ def unordered(
             differs = bit_patterns(each.value) != bit_patterns(got[name])
             masks[name] = differs & explained_by_orders(each.value, [one[name] for one in orders], got[name])
         if any(mask.any() for mask in masks.values()):
-            yield {name: _without(each, masks[name]) for name, each in expected.items()}
+            yield {name: without(each, masks[name]) for name, each in expected.items()}
         elif len(orders) > 1:
             return
 
@@ -57,7 +57,7 @@ _EXCHANGE = re.compile(r"\bshfl\.|\.shared\b")
 """Matches PTX of threads that exchange numbers."""
 
 
-def _without(expected: Expected, mask: Array) -> Expected:
+def without(expected: Expected, mask: Array) -> Expected:
     """Return an expectation that does not judge the elements of a mask."""
     bias = expected.bias
     judged: Callable[[Array], str] | None = bias and (lambda got: bias(np.where(mask, expected.value, got)))

@@ -100,11 +100,12 @@ def edit():
 def run_kernels(parity, tmp_path, monkeypatch):
     """Return a function that runs a project, which it writes: a file of kernels, and a case file of the same name."""
 
-    def run(name, kernels, cases):
+    def run(name, kernels, cases, *selected, target="gfx1100"):
         for file, text in ((f"src/{name}.cu", kernels), (f"cases/{name}.py", cases)):
             (tmp_path / file).parent.mkdir()
             (tmp_path / file).write_text(text)
         monkeypatch.chdir(tmp_path)
-        return parity("run", "--kernels", "src", "--cases", "cases", "--target", "gfx1100", "--examples", "12")
+        options = "--kernels", "src", "--cases", "cases", "--target", target, "--examples", "12"
+        return parity("run", *selected, *options)
 
     return run

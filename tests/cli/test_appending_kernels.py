@@ -33,3 +33,31 @@ expand = Op(
 def test_queue_may_have_any_order(run_kernels, with_nvcc, planted, code):
     result = run_kernels("queue", QUEUE.replace("PLANTED", planted), CASES)
     assert result.code == code, result.out + result.err
+
+
+SHARED = """
+__global__ void shares(const float* x, float* sum, float* out, int n) {  // divides by a sum that grows meanwhile
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float before = atomicAdd(sum, x[i] * x[i]);
+    __shared__ float divisor;
+    if (threadIdx.x == 0) divisor = sqrtf(before + 1);
+    __syncthreads();
+    out[i] = x[i] / divisor + 1;
+}
+"""
+SHARES = """
+from parity.op import Op
+
+shares = Op(
+    "shares.shares", kernel="shares", types=("f32",), args="x sum out n:i32", shapes="x: n; sum: 1; out: n",
+    inputs={"x": "f32"}, updates={"sum": "f32"}, outputs={"out": "f32"}, grid="ceil(n/256)", block=256,
+    grid_stride=False,
+)
+"""
+
+
+@pytest.mark.parametrize("case", ["x=1024~small@0 sum=1+1~normal@0", "x=1023~small@5703 sum=1+1~mixed@1620"])
+def test_results_that_depend_on_the_order_on_both_sides_do_not_fail(run_kernels, with_nvcc, case):
+    result = run_kernels("shares", SHARED, SHARES, f"shares.shares[f32]({case})", target="gfx90a")
+    assert result.code == 3 and "depend on the order of threads" in result.err, result.out + result.err

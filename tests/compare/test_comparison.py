@@ -37,6 +37,13 @@ def test_compare_equal_bits_passes():
     assert (verdict.status, verdict.budget, verdict.total, verdict.wrong) == (Status.PASS, 0.0, 3, 0)
 
 
+def test_compare_bias_needs_judged_element_that_differs():
+    biased = bounded(1, 2)
+    biased = Expected(biased.value, biased.bounds, unspecified=np.array([True, False]), bias=lambda got: "truncated")
+    assert compare(biased, got(1.25, 2), vendor="amd").passed
+    assert compare(biased, got(1, 2.25), vendor="amd").detail == "truncated"
+
+
 def test_compare_failure_shows_first_wrong_element():
     verdict = compare(expected(1, 2, 3), got(1, 2.0000002, 3), vendor="amd")
     first = verdict.first
