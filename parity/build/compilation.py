@@ -114,7 +114,7 @@ def key(source: Source, job: Job) -> str:
     if job.target.vendor == "amd":
         headers = (header for text in source.files.values() for _, header in included(text))
         settings = (*settings, *real_libraries(headers, chosen(job.target).libraries))
-    names = (source.module, source.name(source.path), str(source.ported))
+    names = (source.name(source.path), str(source.ported))
     return digest(job.fingerprint, *names, *settings, *(part.encode("utf-8", "surrogateescape") for part in parts))
 
 

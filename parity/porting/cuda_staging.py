@@ -235,15 +235,15 @@ def _with_paths(lines: Sequence[str], source: Source) -> list[str]:
 
 
 def compile_with_templates(unit: Unit, outputs: CudaOutputs, target: Target, kernels: Sequence[str]) -> CodeObject:
-    """Compile a source, and add those templates with arguments in ``kernels`` that it does not instantiate itself.
+    """Compile a source, and instantiate templates with arguments in ``kernels``.
 
-    A second file includes the source and instantiates them. Templates that the source does not have are omitted.
+    A second file includes the source and names them, whether or not the source does. Templates that the source does not
+    have are omitted.
 
     Raises:
         CompileError, MissingTool: as ``compile_module``.
     """
-    code = compile_module(unit, outputs, target)
-    wanted = [Instantiation((), name) for name in kernels if code.symbol(name) not in code.kernels]
+    wanted = [Instantiation((), name) for name in kernels]
     main = outputs.ptx.with_name(f"{unit.main.stem}-kernels.cu")
     while wanted:
         main.write_text(f'#include "{unit.main.absolute()}"\n{instantiations(wanted)}')
@@ -256,4 +256,4 @@ def compile_with_templates(unit: Unit, outputs: CudaOutputs, target: Target, ker
             wanted = [each for i, each in enumerate(wanted) if i not in refused]
         finally:
             main.unlink()
-    return code
+    return compile_module(unit, outputs, target)

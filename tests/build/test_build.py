@@ -10,6 +10,7 @@ import pytest
 from parity import porting
 from parity.build.modules import build
 from parity.build.settings import BuildCallbacks, BuildSettings
+from parity.compilers import nvcc
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.errors import ResourceExhausted, UsageError
 from parity.platform.cache import Cache
@@ -602,3 +603,29 @@ def test_undefined_function_is_reported_in_header_of_same_name(tmp_path, cache):
     (one,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)
     (finding,) = one.error.findings
     assert finding.file.endswith("inner/area.h") and finding.line == 4
+
+
+def test_module_with_another_name_is_not_compiled_again(tmp_path, cache):
+    (tmp_path / "reverse.cu").write_text(REVERSE)
+    for name, is_cached in (("nn/reverse", False), ("nn_reverse", True)):
+        (one,) = build(tmp_path, {name: tmp_path / "reverse.cu"}, ["gfx1100"], cache=cache)
+        assert (one.cached, one.code_object.module) == (is_cached, name)
+
+
+def test_nvcc_compiles_source_and_its_templates_at_once(tmp_path, cache, with_nvcc, monkeypatch):
+    commands = []
+
+    def run(module, target, folder, *command):
+        commands.append("-ptx" in command)
+        return original(module, target, folder, *command)
+
+    original = nvcc._run
+    monkeypatch.setattr(nvcc, "_run", run)
+    source = tmp_path / "fill.cu"
+    source.write_text(REVERSE + "template <class T, int N> __global__ void fill(T* x) { *x = N; }\n")
+    settings = BuildSettings(kernels={"fill": ("fill<float, 3>", "absent<float>")})
+    for name, count in (("fill<float, 3>", 2), ("fill<double, 4>", 1)):
+        (one,) = build(tmp_path, {"fill": source}, ["sm_90"], cache=cache, settings=settings)
+        assert one.code_object.symbol(name) in one.entries and sum(commands) == count
+        settings = BuildSettings(kernels={"fill": ("fill<double, 4>",)})
+        commands.clear()
