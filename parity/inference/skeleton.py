@@ -39,7 +39,7 @@ from parity.op import Op
 
 _NO_OUTPUT = "it has no output that it is given, so nothing can be compared"
 _TEXTURE = "it uses a texture or a surface, which parity does not emulate"
-_UNWRITTEN, _OUTSIDE = "never-written", "out-of-bounds"
+UNSET, _OUTSIDE = "never-written", "out-of-bounds"
 """Words of failures that a more careful declaration may avoid."""
 TOO_LITTLE = "the cases show too little"
 """Words for cases with which a kernel writes nothing, or only values that wrong results have as well."""
@@ -189,7 +189,7 @@ class _Attempt:
             return replace(self, apart=True)
         if TOO_LITTLE in reason and self.apart and not self.single:  # small numbers may avoid the race as well
             return replace(self, apart=False, calm=1)
-        if _UNWRITTEN in reason and not self.cautious:
+        if UNSET in reason and not self.cautious:
             return replace(self, cautious=True)
         if not self.single:
             return replace(self, single=True, cautious=True)

@@ -718,3 +718,20 @@ def test_device_variables_that_a_kernel_only_reads_are_inputs(parity, tmp_path, 
     assert 'symbols={"active": "active", "steps": "steps"}' in text, text
     result = parity("run", "--target", "gfx90a,gfx1100", "--examples", "5")
     assert result.code == 0 and "PASS  1 kernel," in result.out, result.out + result.err
+
+
+def test_index_that_a_search_does_not_set_leads_to_small_numbers(parity, tmp_path, sources, with_nvcc):
+    sources(
+        nearest="__global__ void nearest(const double* x, const double* centers, unsigned char* best, int n, int k) {\n"
+        "    extern __shared__ double held[];\n    if (threadIdx.x < k) held[threadIdx.x] = centers[threadIdx.x];\n"
+        "    __syncthreads();\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;\n"
+        "    double least = 1.7976931348623157e308;\n    unsigned char at;\n"
+        "    for (int j = 0; j < k; j++) {\n        double apart = (x[i] - held[j]) * (x[i] - held[j]);\n"
+        "        if (apart < least) {\n            least = apart;\n            at = j;\n        }\n    }\n"
+        "    best[i] = at;\n}\n"
+        "void host(const double* x, const double* c, unsigned char* best, int n, int k) {\n"
+        "    nearest<<<(n + 255) / 256, 256, k * sizeof(double)>>>(x, c, best, n, k);\n}\n"
+    )
+    assert parity("init", "--kernels", "src").code == 0, (tmp_path / "cases" / "nearest.py").read_text()
+    result = parity("run", "--target", "gfx1100", "--examples", "10")
+    assert result.code == 0, (tmp_path / "cases" / "nearest.py").read_text() + result.out
