@@ -170,8 +170,8 @@ def _compile_amd(source: Source, job: Job, folder: Path) -> None:
         code,
         listing,
         hsaco,
-        # File 0 of the line table is the hipified text itself, which no line refers to.
-        sources=[path.as_posix() for path in code.sources if path != Path(staged.unit.main.name)],
+        # File 0 of the line table may be the hipified text itself, which no line refers to.
+        sources=[path.as_posix() for path in code.sources if source.ported or path != Path(staged.unit.main.name)],
         hip=staged.unit.main.relative_to(folder).as_posix(),
         translation=replace(staged.translation, needs=porting.confirmed(staged.translation.needs, code.sources)),
         outside=headers_outside(listing, staged.unit.main.parent, (HEADERS, default_root(), *clang.toolchain.folders)),

@@ -1,13 +1,16 @@
 """Notes about failures that depend on wavefront width, wavefront order or block size."""
 
 import textwrap
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from parity.build.modules import build
+from parity.build.settings import BuildSettings
 from parity.compare.verdict import Fact, Status, Verdict
+from parity.compilers.compile_options import Sides
 from parity.engine.case_records import Column
 from parity.engine.checked_case import CheckedCase
 from parity.engine.diagnosis import _passes_unlike, passing_wavefront_widths
@@ -165,6 +168,18 @@ def test_width_is_not_blamed_without_exchange_between_lanes(tmp_path):
     assert said["rows"] == said["pairs"] == width
     selected = "passes on gfx1100 with 32 lanes, and with the code that __gfx1100__ at chosen.h:3 selects there"
     assert said["chosen"] == [selected]
+
+
+def test_port_itself_is_among_sources_of_its_code(tmp_path):
+    """Otherwise a use of ``warpSize`` in the port would not count, and the width would be called innocent."""
+    for folder, name in (("cuda", "k.cu"), ("hip", "k.hip")):
+        (tmp_path / folder).mkdir()
+        head = "" if folder == "cuda" else "#include <hip/hip_runtime.h>\n"
+        (tmp_path / folder / name).write_text(f"{head}__global__ void k(int* x) {{ x[threadIdx.x] = 1; }}\n")
+    settings = BuildSettings(replace(Sides(), ported=tmp_path / "hip"))
+    (built,) = build(tmp_path / "cuda", {"k": tmp_path / "cuda" / "k.cu"}, ["gfx1100"], settings=settings)
+    assert built.code_object, built.error
+    assert tmp_path / "hip" / "k.hip" in built.code_object.sources
 
 
 def test_pass_on_other_vendor_does_not_blame_width():
