@@ -36,11 +36,18 @@ iterate, too many threads, or so many blocks that some may stay idle.
 """
 
 
+_choices: dict[str, st.SearchStrategy[Any]] = {}
+"""The strategy of each choice, by the options as text. Hypothesis prepares a strategy when it is first drawn from."""
+
+
 def pick(draw: Draw, options: Sequence[T]) -> T:
     """Draw one of the options. Shrinking leads to the first."""
-    from hypothesis import strategies as st
+    key = repr(options)
+    if key not in _choices:
+        from hypothesis import strategies as st
 
-    choice: T = draw(st.sampled_from(options))
+        _choices[key] = st.sampled_from(options)
+    choice: T = draw(_choices[key])
     return choice
 
 

@@ -1,4 +1,4 @@
-"""Expressions of declarations: arithmetic over extents and parameters, parsed and never executed as Python.
+"""Expressions of declarations: arithmetic over extents and parameters, in a checked subset of Python.
 
 Examples: ``ceil(r*c/256)``, ``(l + 2*padding - k)//stride + 1``, ``min(1024, bit_ceil(columns))``, ``d % 2 == 0 and
 d > 0``, ``32 if columns < 1024 else 1024``, ``x.strides[0]``. Division of whole numbers is exact, and so are ``ceil``
@@ -8,6 +8,8 @@ and ``floor`` of a quotient. A list of dims, such as ``x.shape``, is a tuple.
 from __future__ import annotations
 
 import ast
+import contextlib
+import copy
 import functools
 import math
 import operator
@@ -46,7 +48,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
 
 
 def _quotient(a: Value, b: Value) -> Value:
-    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a) / Fraction(b)
+    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a, b)
 
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Value]] = {
@@ -111,7 +113,23 @@ class Expression:
         Raises:
             UsageError: a name has no value, a divisor is zero, or an operand has the wrong type.
         """
+        if not (scope.failed and self.names & scope.failed.keys()):
+            # The walk over the tree finds where an error is; a KeyError is a name or a tensor that is missing.
+            with contextlib.suppress(KeyError, ZeroDivisionError, TypeError, IndexError, ValueError, OverflowError):
+                return self._compiled(scope.names, scope.tensors)
+        return self.walk(scope)
+
+    def walk(self, scope: Scope) -> Value:
+        """Evaluate the expression without compiling it."""
         return self._value(self.tree, scope)
+
+    @functools.cached_property
+    def _compiled(self) -> Callable[[Mapping[str, Value], Mapping[str, Any]], Value]:
+        """The expression as a function of ``names`` and ``tensors``, with the value that a walk over the tree gives."""
+        body = ast.unparse(_Compiler().visit(copy.deepcopy(self.tree)))
+        compiled: Callable[[Mapping[str, Value], Mapping[str, Any]], Value]
+        compiled = eval(f"lambda names, tensors: _plain({body})", {**FUNCTIONS, **_HELPERS})
+        return compiled
 
     def column(self, name: str) -> int:
         """Return the column of the first occurrence of a name, counted from 1."""
@@ -210,6 +228,38 @@ class Expression:
         raise UsageError(f"{self.text!r}, column {node.col_offset + 1}: {what}")
 
 
+class _Compiler(ast.NodeTransformer):
+    """Rewrites an expression so that Python computes it: exact quotients, Boolean results, and names from mappings."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.parse(f"names[{node.id!r}]", mode="eval").body
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        assert isinstance(node.value, ast.Name)
+        return ast.parse(f"tensors[{node.value.id!r}].{node.attr}", mode="eval").body
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return _called("_quotient", node.left, node.right) if isinstance(node.op, ast.Div) else node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        return _called("bool", node)
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.expr:
+        self.generic_visit(node)
+        node.elts = [_called("_plain", each) for each in node.elts]
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.args = [self.visit(each) for each in node.args]
+        return node
+
+
+def _called(name: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+
+
 @functools.lru_cache(maxsize=4096)
 def expression(text: str) -> Expression:
     """Parse an expression.
@@ -274,6 +324,9 @@ def _check(whole_text: Expression, node: ast.expr, names: set[str], tensors: set
 
 def _plain(value: Value) -> Value:
     return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+_HELPERS = {"_quotient": lambda a, b: _plain(_quotient(a, b)), "_plain": _plain, "__builtins__": {"bool": bool}}
 
 
 def whole(value: Value, what: str) -> int:

@@ -6,6 +6,8 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from parity.dsl.expression import Scope, expression, whole
 from parity.errors import UsageError
@@ -96,3 +98,32 @@ def test_conjuncts_splits_conditions():
 def test_whole_fraction_raises():
     with pytest.raises(UsageError, match=r"'c/3' gives 100/3, which is not a whole number; write ceil\(c/3\)"):
         whole(expression("c/3")(SCOPE), "c/3")
+
+
+OPERANDS = st.sampled_from(["r", "c", "b", "f", "zero", "7", "len(kept)", "x.numel", "kept[1]"])
+EXPRESSIONS = st.recursive(
+    OPERANDS,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from("+ - * / // % < == and or".split()), inner).map(
+            "({0[0]} {0[1]} {0[2]})".format
+        ),
+        st.tuples(inner, inner, inner).map("({0[0]} if {0[1]} else {0[2]})".format),
+        st.tuples(st.sampled_from(["ceil", "floor", "abs", "-", "not "]), inner).map("{0[0]}({0[1]})".format),
+        st.tuples(inner, inner).map("max({0[0]}, {0[1]})".format),
+        st.tuples(inner, inner).map("({0[0]}, {0[1]})".format),
+    ),
+    max_leaves=8,
+)
+
+
+@given(EXPRESSIONS)
+def test_compiled_expression_has_value_or_error_of_walk(text):
+    found = expression(text)
+    values = []
+    for evaluate in (found, lambda scope: found.walk(scope)):
+        try:
+            value = evaluate(SCOPE)
+            values.append((type(value), repr(value)))
+        except UsageError as error:
+            values.append((UsageError, str(error)))
+    assert values[0] == values[1]
