@@ -56,6 +56,22 @@ def test_operands_exclude_constants_of_semantics():
     assert next(each for step, each in numbers.items() if "a + b" in step) == (65, 4, 3, 3)
 
 
+def test_repeated_instruction_has_operands_of_its_place(code):
+    """The translation of an instruction is remembered; memory, branches and registers of the kernel around it differ."""
+    addition = parse_instruction("v_add_f32_e32 v9, s3, v4", 7)
+    alone = thread(KernelCode("a", (addition,), {}), TARGETS["gfx1100"], {})
+    others = (parse_instruction("v_mul_f32_e32 v1, 2.0, v2", 1), parse_instruction("s_mov_b32 s3, 17", 2))
+    after = thread(KernelCode("b", (*others, addition), {}), TARGETS["gfx1100"], {})
+
+    def operation(found: ThreadedCode) -> tuple[str, tuple[int, ...]]:
+        (at,) = (i for i, step in enumerate(found.code) if "a + b" in found.steps[step])
+        return found.steps[found.code[at]], found.numbers[at]
+
+    assert operation(alone) == operation(after) == (operation(alone)[0], (3, 4, 9, 9))
+    assert {3, VECTOR + 1, VECTOR + 2, VECTOR + 4, VECTOR + 9} <= {*after.registers}
+    assert VECTOR + 1 not in alone.registers
+
+
 def test_shared_steps_are_compiled_once(code, tmp_path, monkeypatch):
     compiled = []
     device = AmdgpuDevice(cache=Cache(tmp_path), traced=True)

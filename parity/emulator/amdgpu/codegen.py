@@ -15,7 +15,7 @@ from parity.emulator.amdgpu.instructions import emit_instruction
 from parity.emulator.amdgpu.isa import BRANCHES, IGNORED, semantics
 from parity.emulator.amdgpu.listing import KernelCode
 from parity.emulator.amdgpu.operands import LABEL_ADDRESS, is_vector
-from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.amdgpu.writer import Writer, sets_overflow_mode
 from parity.emulator.faults import UnknownInstruction, UnsupportedFeature
 from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 from parity.emulator.jit import COUNTERS
@@ -106,6 +106,7 @@ def new_writer(kernel: KernelCode, target: Target, symbols: Mapping[str, int], c
         [i for i, item in enumerate(items) if isinstance(item, Instruction) and item.mnemonic == "s_swappc_b64"],
         counters,
         kernel.descriptor.get("accum_offset") or kernel.descriptor.get("next_free_vgpr") or 256,
+        saturates=any(isinstance(item, Instruction) and sets_overflow_mode(item) for item in items),
     )
 
 

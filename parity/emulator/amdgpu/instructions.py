@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+
+from parity.compilers.targets import Target
 from parity.emulator.amdgpu.alu import emit_dual, emit_scalar, emit_uniform, emit_vector
 from parity.emulator.amdgpu.control_flow import CONTROL_FLOW, emit_branch
 from parity.emulator.amdgpu.cross_lane import CROSS_LANE
 from parity.emulator.amdgpu.indexed import INDEXED, emit_in_index_mode
 from parity.emulator.amdgpu.isa import BRANCHES, IGNORED, KEEPS_HIGH, semantics
 from parity.emulator.amdgpu.isa_names import canonical, names
+from parity.emulator.amdgpu.listing import CACHED, parse_instruction
 from parity.emulator.amdgpu.matrix import emit_matrix
 from parity.emulator.amdgpu.memory_instructions import emit_memory_instruction
-from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.amdgpu.writer import Recorded, Writer
 from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 
 _UNSUPPORTED = names("unsupported")
+_PLACED = ("rel32@", "getpc")
+"""Parts of operands whose value depends on the code object, or on the place of the instruction."""
 
 
 def emit_instruction(w: Writer, item: Instruction) -> None:
@@ -40,7 +46,24 @@ def emit_instruction(w: Writer, item: Instruction) -> None:
         raise MissingFeature(refused)
     elif emit_memory_instruction(w, item, name) or emit_matrix(w, item, name):
         return
-    elif item.paired:
+    elif any(mark in item.text for mark in _PLACED):
+        _emit_arithmetic(w, item)
+    else:
+        w.replay(_recorded(item.text, w.target, w.saturates))
+
+
+@functools.lru_cache(maxsize=CACHED)
+def _recorded(text: str, target: Target, saturates: bool) -> Recorded:
+    """The C++ of an arithmetic instruction. Most occur many times in a module, and in each of its kernels."""
+    w = Writer(target, (), {}, {}, saturates=saturates)
+    _emit_arithmetic(w, parse_instruction(text, 0))
+    return w.recorded()
+
+
+def _emit_arithmetic(w: Writer, item: Instruction) -> None:
+    name = canonical(item.mnemonic)
+    w.keeps_high = name in KEEPS_HIGH
+    if item.paired:
         emit_dual(w, item, item.paired)
     elif (known := semantics(name)) is None:
         raise Unknown(f"instruction {item.mnemonic}")

@@ -17,6 +17,8 @@ _ARRAYS = re.compile(r"^; private (.+)$", re.MULTILINE)
 _LABEL = re.compile(r"\s*([.\w$]+):")
 _DATA = re.compile(r"\s*\.(?:byte|short|hword|word|int|long|quad|octa)\b")
 _COMMENT = re.compile(r";|//")
+CACHED = 1 << 14
+"""Lines of assembly whose parts and translation a process remembers."""
 _LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+(.*)")
 _SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
 _CALLER = re.compile(r"@\[ (\S+?:\d+):\d+")
@@ -218,14 +220,20 @@ def _own(place: str, callers: str) -> tuple[str, str | None]:
 
 def parse_instruction(code: str, line: int, source: str | None = None, header: str | None = None) -> Instruction:
     """Parse one line of assembly without its comment."""
-    first, dual, second = code.partition(" :: ")
+    mnemonic, operands, modifiers, second = _parts(code)
+    paired = parse_instruction(second, line, source, header) if second else None
+    own = header if header != source else None
+    return Instruction(code, mnemonic, operands, modifiers, line, source, paired, own)
+
+
+@functools.lru_cache(maxsize=CACHED)  # kernels of a module consist of similar lines
+def _parts(code: str) -> tuple[str, tuple[str, ...], tuple[str, ...], str]:
+    """The mnemonic, the operands and the modifiers of a line, and the second half of a dual-issue pair."""
+    first, _, second = code.partition(" :: ")
     mnemonic, _, rest = first.partition(" ")
     *operands, last = _split(rest)
     tail = _MODIFIER_SPLIT.split(last)
-    given = (*operands, *tail[:1]) if rest else ()
-    paired = parse_instruction(second, line, source, header) if dual else None
-    own = header if header != source else None
-    return Instruction(code, mnemonic, given, tuple(tail[1:]), line, source, paired, own)
+    return mnemonic, (*operands, *tail[:1]) if rest else (), tuple(tail[1:]), second
 
 
 def _split(text: str) -> list[str]:

@@ -7,12 +7,14 @@ use them: its result is undefined if a source is. Compilers generate such copies
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from parity.emulator.amdgpu.isa import BRANCHES
 from parity.emulator.amdgpu.isa_names import canonical
+from parity.emulator.amdgpu.listing import CACHED, parse_instruction
 from parity.emulator.amdgpu.operands import is_vector, register_names
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction
@@ -60,7 +62,10 @@ class _Numbers(dict[str, int]):
         return found
 
     def names(self, mask: int) -> list[str]:
-        return [name for name, bit in self.items() if mask & bit]
+        return sorted(name for name, bit in self.items() if mask & bit)
+
+
+_numbers = _Numbers()
 
 
 def undefined_registers(
@@ -75,23 +80,23 @@ def undefined_registers(
         entry: C++ that sets registers before the first instruction.
         code: C++ of the instructions, by the index of the item.
     """
-    numbers = _Numbers()
-    effects = {i: _effect(w.items[i], w.rendered(text), numbers) for i, text in code.items()}
-    start = _effect("", w.rendered(entry), numbers)
-    undefined = _undefined(w, effects, ((1 << len(numbers)) - 1) & ~start.writes)
-    halves = _upper_halves(w, numbers)
+    lines = ((i, item.text) for i, item in enumerate(w.items) if isinstance(item, Instruction))
+    effects = {i: _effect(line, w.rendered(code[i])) for i, line in lines}
+    start = _effect("", w.rendered(entry))
+    undefined = _undefined(w, effects, ((1 << len(_numbers)) - 1) & ~start.writes)
+    halves = _upper_halves(w)
     uses: dict[int, list[str]] = {}
     reads: dict[str, int] = {}
     for i, effect in effects.items():
         if undefined[i] & (effect.uses | effect.copies):
-            for name in numbers.names(undefined[i] & (effect.uses | effect.copies)):
+            for name in _numbers.names(undefined[i] & (effect.uses | effect.copies)):
                 reads.setdefault(name, i)
             half, upper = halves.get(i, (0, 0))
             used = undefined[i] & effect.uses
             if half & used and not _is_used(w, i, effects, upper, halves):
                 used &= ~half
             if used:
-                uses[i] = numbers.names(used)
+                uses[i] = _numbers.names(used)
     return uses, reads
 
 
@@ -111,33 +116,36 @@ def unwritten_flags(w: Writer) -> str:
     return f"vcc = (Mask)pair({vcc}, {vcc}); scc = {scc} & 1;"
 
 
-def _effect(item: Instruction | str, text: str, numbers: _Numbers) -> _Effect:
+@functools.lru_cache(maxsize=CACHED)
+def _effect(line: str, text: str) -> _Effect:
+    """The effect of an instruction by its line of assembly, or of the entry (an empty line), from its C++."""
     uses = copies = writes = 0
-    copied = _copied(item, text)
+    item = parse_instruction(line, 0) if line else None
+    copied = _copied(item, text) if item else ""
     for statement in _STATEMENT.split(text):
         if write := _WRITE.fullmatch(statement):
             target, lane, value = write.groups()
-            writes |= numbers[target]
+            writes |= _numbers[target]
             if lane:
-                copies |= numbers[target]
-            uses |= numbers.mask(_without_kept(value, target))
+                copies |= _numbers[target]
+            uses |= _numbers.mask(_without_kept(value, target))
         elif (source := _SOURCE.fullmatch(statement)) and source[1] in copied:
-            copies |= numbers.mask(source[2])
+            copies |= _numbers.mask(source[2])
         else:
-            uses |= numbers.mask(statement)
-    if isinstance(item, str):
+            uses |= _numbers.mask(statement)
+    if item is None:
         return _Effect(uses, copies, writes)
     if "dst_unused:UNUSED_PRESERVE" in item.modifiers:
         uses &= ~writes
     if canonical(item.mnemonic) in _EXCHANGES:
         return _Effect(0, copies | uses, writes)
     if "switch (" in text:  # a move with a computed register
-        return _Effect(0, uses, numbers.mask(item.operands[0]) if " x = " in text.split("switch (")[1] else 0)
+        return _Effect(0, uses, _numbers.mask(item.operands[0]) if " x = " in text.split("switch (")[1] else 0)
     return _Effect(uses, copies, writes)
 
 
-def _copied(item: Instruction | str, text: str) -> str:
-    if isinstance(item, str) or item.modifiers or "neg(" in text or "mag(" in text:
+def _copied(item: Instruction, text: str) -> str:
+    if item.modifiers or "neg(" in text or "mag(" in text:
         return ""
     if item.paired:
         return _copied(item.paired, text) and _COPIES.get(canonical(item.mnemonic), "")
@@ -178,7 +186,7 @@ def _undefined(w: Writer, effects: Mapping[int, _Effect], at_entry: int) -> list
     return before
 
 
-def _upper_halves(w: Writer, numbers: _Numbers) -> dict[int, tuple[int, int]]:
+def _upper_halves(w: Writer) -> dict[int, tuple[int, int]]:
     """The upper halves of the summand and of the result of 64-bit multiply-adds, by the index of the item.
 
     Compilers compute 32-bit numbers with these instructions, and then leave the upper half of the summand undefined.
@@ -192,7 +200,7 @@ def _upper_halves(w: Writer, numbers: _Numbers) -> dict[int, tuple[int, int]]:
                 and is_vector(summand)
                 and (half := register_names(w, summand)[1]) not in item.operands
             ):
-                found[i] = numbers[half], numbers[register_names(w, result)[1]]
+                found[i] = _numbers[half], _numbers[register_names(w, result)[1]]
     return found
 
 

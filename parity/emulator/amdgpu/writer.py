@@ -43,6 +43,18 @@ def sets_overflow_mode(item: Instruction) -> bool:
     return mnemonic == "s_setreg_imm32_b32" and value == "1" and _OVERFLOW_MODE.fullmatch(where) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The C++ of an instruction that does not depend on its place: text between the marks of operands, the operands
+    that marks refer to, by their numbers, and the registers that it declares.
+    """
+
+    parts: tuple[str, ...]
+    marks: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    registers: tuple[str, ...]
+
+
 @dataclass
 class Writer:
     """The state of the translation of a kernel.
@@ -64,6 +76,7 @@ class Writer:
         keeps_high: the current instruction keeps the upper half of a 16-bit result's register.
         indexed: the operand of moves that an index selects at this place (``indexed.py``), or an empty string.
         covered: the code records the coverage points that it reaches.
+        saturates: the code sets MODE.FP16_OVFL, which then holds for all of it.
     """
 
     target: Target
@@ -83,6 +96,7 @@ class Writer:
     keeps_high: bool = False
     indexed: str = ""
     covered: bool = False
+    saturates: bool = False
     _operands: list[Operand] = field(default_factory=list)
 
     @property
@@ -103,11 +117,6 @@ class Writer:
     def _numbers(self) -> list[int]:
         """The number of instructions before each item."""
         return list(itertools.accumulate((isinstance(item, Instruction) for item in self.items), initial=0))
-
-    @functools.cached_property
-    def saturates(self) -> bool:
-        """True if the code sets MODE.FP16_OVFL, which then holds for all of it."""
-        return any(isinstance(item, Instruction) and sets_overflow_mode(item) for item in self.items)
 
     def symbol(self, name: str, offset: int = 0) -> str:
         """Return C++ of the address of data or of a function, plus ``offset`` bytes."""
@@ -152,6 +161,22 @@ class Writer:
         parts = text.split(_MARK)
         parts[1::2] = (spelled(self._operands[int(number)]) for number in parts[1::2])
         return "".join(parts)
+
+    def recorded(self) -> Recorded:
+        """Return everything so far, to ``replay`` it in other translations."""
+        parts = "\n".join(self.lines).split(_MARK)
+        return Recorded(tuple(parts[::2]), tuple(map(int, parts[1::2])), tuple(self._operands), tuple(self.registers))
+
+    def replay(self, recorded: Recorded) -> None:
+        """Write the C++ of a recorded instruction for the current item."""
+        before = len(self._operands)
+        self._operands += recorded.operands
+        for name in recorded.registers:
+            self.registers.setdefault(name, self.at)
+        parts: list[str] = [""] * (2 * len(recorded.marks) + 1)
+        parts[::2] = recorded.parts
+        parts[1::2] = (f"{_MARK}{before + number}{_MARK}" for number in recorded.marks)
+        self.lines.append("".join(parts))
 
     def _mark(self, kind: Literal["register", "number", "label", "flag"], value: Any, text: str) -> str:
         self._operands.append(Operand(kind, value, text))
