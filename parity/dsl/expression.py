@@ -116,20 +116,12 @@ class Expression:
         if not (scope.failed and self.names & scope.failed.keys()):
             # The walk over the tree finds where an error is; a KeyError is a name or a tensor that is missing.
             with contextlib.suppress(KeyError, ZeroDivisionError, TypeError, IndexError, ValueError, OverflowError):
-                return self._compiled(scope.names, scope.tensors)
+                return _compiled(self.text)(scope.names, scope.tensors)
         return self.walk(scope)
 
     def walk(self, scope: Scope) -> Value:
         """Evaluate the expression without compiling it."""
         return self._value(self.tree, scope)
-
-    @functools.cached_property
-    def _compiled(self) -> Callable[[Mapping[str, Value], Mapping[str, Any]], Value]:
-        """The expression as a function of ``names`` and ``tensors``, with the value that a walk over the tree gives."""
-        body = ast.unparse(_Compiler().visit(copy.deepcopy(self.tree)))
-        compiled: Callable[[Mapping[str, Value], Mapping[str, Any]], Value]
-        compiled = eval(f"lambda names, tensors: _plain({body})", {**FUNCTIONS, **_HELPERS})
-        return compiled
 
     def column(self, name: str) -> int:
         """Return the column of the first occurrence of a name, counted from 1."""
@@ -226,6 +218,15 @@ class Expression:
 
     def _fail(self, node: ast.expr, what: str) -> NoReturn:
         raise UsageError(f"{self.text!r}, column {node.col_offset + 1}: {what}")
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(text: str) -> Callable[[Mapping[str, Value], Mapping[str, Any]], Value]:
+    """Return an expression as a function of names and tensors, with the value that a walk over the tree gives."""
+    body = ast.unparse(_Compiler().visit(copy.deepcopy(expression(text).tree)))
+    compiled: Callable[[Mapping[str, Value], Mapping[str, Any]], Value]
+    compiled = eval(f"lambda names, tensors: _plain({body})", {**FUNCTIONS, **_HELPERS})  # of what _check accepts
+    return compiled
 
 
 class _Compiler(ast.NodeTransformer):

@@ -104,7 +104,7 @@ OPERANDS = st.sampled_from(["r", "c", "b", "f", "zero", "7", "len(kept)", "x.num
 EXPRESSIONS = st.recursive(
     OPERANDS,
     lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from("+ - * / // % < == and or".split()), inner).map(
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "//", "%", "<", "==", "and", "or"]), inner).map(
             "({0[0]} {0[1]} {0[2]})".format
         ),
         st.tuples(inner, inner, inner).map("({0[0]} if {0[1]} else {0[2]})".format),

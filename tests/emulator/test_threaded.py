@@ -57,7 +57,7 @@ def test_operands_exclude_constants_of_semantics():
 
 
 def test_repeated_instruction_has_operands_of_its_place(code):
-    """The translation of an instruction is remembered; memory, branches and registers of the kernel around it differ."""
+    """The translation of an instruction is remembered, but kernels declare different registers."""
     addition = parse_instruction("v_add_f32_e32 v9, s3, v4", 7)
     alone = thread(KernelCode("a", (addition,), {}), TARGETS["gfx1100"], {})
     others = (parse_instruction("v_mul_f32_e32 v1, 2.0, v2", 1), parse_instruction("s_mov_b32 s3, 17", 2))
