@@ -108,7 +108,7 @@ EXPRESSIONS = st.recursive(
             "({0[0]} {0[1]} {0[2]})".format
         ),
         st.tuples(inner, inner, inner).map("({0[0]} if {0[1]} else {0[2]})".format),
-        st.tuples(st.sampled_from(["ceil", "floor", "abs", "-", "not "]), inner).map("{0[0]}({0[1]})".format),
+        st.tuples(st.sampled_from(["ceil", "floor", "abs", "-", "not "]), inner).map("({0[0]}({0[1]}))".format),
         st.tuples(inner, inner).map("max({0[0]}, {0[1]})".format),
         st.tuples(inner, inner).map("({0[0]}, {0[1]})".format),
     ),
