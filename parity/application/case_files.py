@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
+import numpy as np
+
 from parity.application.columns import select_columns
 from parity.application.run import Run, Settings
 from parity.compare.verdict import Fact
@@ -22,6 +24,7 @@ from parity.errors import NotAvailable, UsageError
 from parity.inference.case_file import case_file
 from parity.inference.skeleton import DIVERGES, TOO_LITTLE, UNSET, Skeleton
 from parity.inference.spec import RACES, in_one_line, is_mistake, is_scatter
+from parity.op import Op
 from parity.platform.files import read_text
 from parity.suite.loading import Suite, load_suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
@@ -141,7 +144,7 @@ class CaseFiles:
                 for name in rest.keys() - failed.keys() - records.keys():
                     tried = few.get(name, [])
                     if all(map(_shows_too_little, tried)):
-                        failed[name] = _misdeclared(tried[0], rest[name]) if tried else _TOO_SLOW
+                        failed[name] = _misdeclared(tried[0], rest[name], suite.op(name)) if tried else _TOO_SLOW
                 few = records
         return failed
 
@@ -154,7 +157,8 @@ class CaseFiles:
         is_first = run.settings.examples == _FEW
 
         def judge(record: CaseRecord) -> None:
-            reason = "" if is_first and _shows_too_little(record) else _misdeclared(record, untried[record.op])
+            skips = is_first and _shows_too_little(record)
+            reason = "" if skips else _misdeclared(record, untried[record.op], run.suite.op(record.op))
             if reason and not (reason.startswith(RACES) and record.op in failed):
                 failed[record.op] = reason
             if time.monotonic() > end or (is_first and failed.keys() == untried.keys()):
@@ -218,7 +222,7 @@ def _shows_too_little(record: CaseRecord) -> bool:
     return record.verdict.kind == "vacuous" or Fact.NEITHER_SIDE in record.verdict.facts
 
 
-def _misdeclared(record: CaseRecord, op: Skeleton) -> str:
+def _misdeclared(record: CaseRecord, op: Skeleton, declared: Op) -> str:
     """Return why a failure shows nothing of the port, or an empty string. With a doubt, the sides may differ."""
     if not record.verdict.failed:
         return ""
@@ -232,11 +236,22 @@ def _misdeclared(record: CaseRecord, op: Skeleton) -> str:
         return f"with what was guessed, {TOO_LITTLE} {place}"
     if record.where.side == "cuda":
         return f"with what was guessed, CUDA's side fails {place}"
-    # With infinities, a search for the nearest element may find nothing and leave its index undefined.
-    may_differ = Fact.MAY_DIVERGE in record.verdict.facts or record.verdict.kind.startswith(UNSET)
+    may_differ = Fact.MAY_DIVERGE in record.verdict.facts or _may_lack_index(record, declared)
     if may_differ and op.again(DIVERGES):  # data that the host never passes may meet it
         return f"{DIVERGES} {place}"
     return f"{op.doubt}; AMD's side fails {place}" if op.doubt else ""
+
+
+def _may_lack_index(record: CaseRecord, op: Op) -> bool:
+    """Return True if a wrong integer may be an index that a search did not set, because all distances are infinite."""
+    verdict, call = record.verdict, op.call(op.parse(record.case))
+    if verdict.kind.startswith(UNSET):
+        return True
+    if verdict.kind != "value" or call.buffers[verdict.output or call.output].dtype.is_float:
+        return False
+    numbers = (buffer for name, buffer in call.buffers.items() if name in call.inputs and buffer.dtype.is_float)
+    with np.errstate(invalid="ignore"):
+        return any(not (abs(x.data.astype(np.float64)) < math.sqrt(x.dtype.max)).all() for x in numbers)
 
 
 def write_file(path: Path, text: str) -> Path:
