@@ -21,8 +21,10 @@ from parity.porting.stubs import needed_for
 
 _LACKING = re.compile(
     r"undeclared|unknown type name|no template named|undefined template|file not found"
-    r"|\bis (?:undefined|not a template)"
+    r"|\bis (?:undefined|not a template)|^incomplete type"
 )
+_RESOLVED = re.compile(r"^[^'\"]*(['\"])[^'\"]+\1 \(aka (['\"])(?P<name>[^'\"]+)\2\)")
+"""Matches an error whose first name is a typedef, with the type."""
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b([^\n]*)", re.MULTILINE)
@@ -81,11 +83,12 @@ def remedies(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnosti
     for error in errors:
         file, name = error.places[0][0], next(iter(error.names), "")
         if name and name not in found and _LACKING.search(error.text):
+            resolved = _RESOLVED.match(error.text)
             found[name] = (
                 _ambiguous_header(name, source)
                 or _submodule(error, source)
                 or _reference(name, source)
-                or project.behind_a_switch(name)
+                or project.behind_a_switch(resolved["name"] if resolved else name)
                 or _macro_itself(error, source.options.flags)
             )
         if _ERROR.match(line := project.line(Path(file), error.places[0][1])):

@@ -90,6 +90,13 @@ def test_remedies_specialization_behind_switch_suggests_switch(tmp_path):
     assert 'flags = ["-DWITH_BF16"]' in said
 
 
+def test_remedies_type_that_nvcc_calls_incomplete_suggests_switch(tmp_path):
+    source = "template <class T> struct width;\n#ifdef WITH_BF16\ntemplate <> struct width<__nv_bfloat16> {};\n#endif\n"
+    error = 'incomplete type "width<Converter<c10::BFloat16>::Type>" (aka "width<__nv_bfloat16>") is not allowed'
+    said = advice(tmp_path, error, a_cu=source)["width<Converter<c10::BFloat16>::Type>"]
+    assert 'flags = ["-DWITH_BF16"]' in said
+
+
 def test_remedies_header_without_switch_suggests_switch(tmp_path):
     source = '#ifdef WITH_CUDA\n#include <cuda.h>\n#else\n#include "fake.h"\n#endif\n'
     header = str(tmp_path / "fake.h")
