@@ -5,8 +5,9 @@ Options are ordered from simple to complex, because Hypothesis shrinks towards t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,18 +37,24 @@ iterate, too many threads, or so many blocks that some may stay idle.
 """
 
 
-_choices: dict[str, st.SearchStrategy[Any]] = {}
-"""The strategy of each choice, by the options as text. Hypothesis prepares a strategy when it is first drawn from."""
+@dataclass(frozen=True)
+class _Options:
+    """The options of a choice. Options with the same text are the same."""
+
+    text: str
+    options: Sequence[Any] = field(compare=False)
+
+
+@functools.lru_cache(maxsize=4096)  # Hypothesis prepares a strategy when it is first drawn from
+def _choice(among: _Options) -> st.SearchStrategy[Any]:
+    from hypothesis import strategies as st
+
+    return st.sampled_from(among.options)
 
 
 def pick(draw: Draw, options: Sequence[T]) -> T:
     """Draw one of the options. Shrinking leads to the first."""
-    key = repr(options)
-    if key not in _choices:
-        from hypothesis import strategies as st
-
-        _choices[key] = st.sampled_from(options)
-    choice: T = draw(_choices[key])
+    choice: T = draw(_choice(_Options(repr(options), options)))
     return choice
 
 
