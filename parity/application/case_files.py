@@ -244,10 +244,11 @@ def _misdeclared(record: CaseRecord, op: Skeleton, declared: Op) -> str:
 
 def _may_lack_index(record: CaseRecord, op: Op) -> bool:
     """Return True if a wrong integer may be an index that a search did not set, because all distances are infinite."""
-    verdict, call = record.verdict, op.call(op.parse(record.case))
-    if verdict.kind.startswith(UNSET):
-        return True
-    if verdict.kind != "value" or call.buffers[verdict.output or call.output].dtype.is_float:
+    verdict = record.verdict
+    if verdict.kind != "value":
+        return verdict.kind.startswith(UNSET)
+    call = op.call(op.parse(record.case))
+    if call.buffers[verdict.output or call.output].dtype.is_float:
         return False
     numbers = (buffer for name, buffer in call.buffers.items() if name in call.inputs and buffer.dtype.is_float)
     with np.errstate(invalid="ignore"):
