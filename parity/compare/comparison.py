@@ -51,10 +51,11 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor) -> Verdict:
         if (_shares(expected.bounds(Limits("cuda")), got, exactly) > 1).any():
             divergences.append("D22")
     budget = float(shares.max(initial=0.0))
-    wrong = np.asarray(bit_patterns(value) != bit_patterns(got)) & ~exactly
-    if right.all() and expected.bias and wrong.any() and (biased := expected.bias(got)):
-        failure = _failure(expected, got, wrong, shares, budget, tuple(divergences))
-        return replace(failure, detail=biased, within_bound=True)
+    if right.all() and expected.bias:
+        wrong = np.asarray(bit_patterns(value) != bit_patterns(got)) & ~exactly
+        if wrong.any() and (biased := expected.bias(got)):
+            failure = _failure(expected, got, wrong, shares, budget, tuple(divergences))
+            return replace(failure, detail=biased, within_bound=True)
     if right.all():
         allowed = bounds is not None and _allows(bounds)
         by_budget = right & ~exactly

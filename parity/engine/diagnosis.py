@@ -26,7 +26,7 @@ _EXCHANGE = re.compile(r"amd_warp_\w+\.h|cooperative_groups|\bds_(?:b?permute|sw
 _WIDTH = re.compile(r"\bwarpSize\b|\b__lane_id\b|(?i:wavefront_?size)")
 """Matches code whose meaning depends on the width of a wavefront."""
 _TARGET = re.compile(r"\b__(gfx[0-9a-f]{3,4})__\b")
-"""Matches a macro that selects code for one target."""
+"""Matches a macro that the compiler defines for a target, such as ``__gfx90a__``."""
 
 
 def diagnose(
