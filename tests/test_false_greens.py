@@ -215,6 +215,9 @@ ATTEMPTS = {
         "passed",
     ),
     "cases-op-without-kernel-entry": Attempt(WRONG + declared("only=lambda *types: False"), 2),
+    "cases-without-threads-for-small-sizes": Attempt(
+        WRONG + declared("grid='numel-9'"), 2, "'numel-9' is -8 with numel=1: a launch needs 1 or more along every dim"
+    ),
     "cases-no-op": Attempt(WRONG + edit(CASES, "leaky_relu_op = Op(", "def later(): Op("), 2, "declare no op"),
     "cases-empty-folder": Attempt(
         setting('cases = "none"\n') + edit(SETTINGS, 'cases = "cases"\n', ""), 2, "does not exist"

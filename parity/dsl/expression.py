@@ -129,8 +129,10 @@ class Expression:
         return min(node.col_offset for node in found) + 1
 
     def shown(self, scope: Scope) -> str:
-        """Return the values of the names that the expression uses: ``r=3, c=0``."""
-        return ", ".join(f"{name}={scope.names[name]}" for name in sorted(self.names) if name in scope.names)
+        """Return the values of the names that the expression uses, and shapes: ``c=0, r=3, x.shape=(3, 0)``."""
+        names = [f"{name}={scope.names[name]}" for name in sorted(self.names) if name in scope.names]
+        shapes = [f"{each}.shape={scope.tensors[each].shape}" for each in sorted(self.tensors) if each in scope.tensors]
+        return ", ".join((*names, *shapes))
 
     def unknown(self, scope: Scope) -> frozenset[str]:
         """Return the names that do not have a value."""

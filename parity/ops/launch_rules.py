@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from parity.dsl.arguments import ArgumentSpec, parse_argument
-from parity.dsl.expression import Scope, expression, whole
+from parity.dsl.expression import Expression, Scope, expression, whole
 from parity.dsl.shapes import ShapeMismatch, words
 from parity.errors import UsageError
 from parity.model.launch import BLOCK, BLOCKS, Grid
@@ -78,11 +78,17 @@ def _dims(rule: str | int, scope: Scope) -> tuple[int, int, int]:
     if not 1 <= len(dims) <= 3:
         raise UsageError(f"{rule!r} has {len(dims)} dims; a grid and a block have one to three")
     x, y, z = (*(whole(n, str(rule)) for n in dims), 1, 1)[:3]
-    if min(x, y, z) < 1 or max(y, z) > BLOCKS:
-        limit = (
-            "a launch needs 1 or more along every dim"
-            if min(x, y, z) < 1
-            else f"a grid has at most {BLOCKS} blocks along its second and third dim"
-        )
-        raise ShapeMismatch(f"{rule!r} is {value} with {expression(str(rule)).shown(scope)}: {limit}")
+    text = f"{str(rule)!r} is {value} with {expression(str(rule)).shown(scope)}"
+    if min(x, y, z) < 1:
+        text += ": a launch needs 1 or more along every dim"
+        if _is_empty(expression(str(rule)), scope):
+            raise ShapeMismatch(text)
+        raise UsageError(f"{text}; correct it, or exclude such sizes with where=, as in where='x.numel > 64'")
+    if max(y, z) > BLOCKS:
+        raise ShapeMismatch(f"{text}: a grid has at most {BLOCKS} blocks along its second and third dim")
     return x, y, z
+
+
+def _is_empty(rule: Expression, scope: Scope) -> bool:
+    """Return whether a case has nothing to compute: a tensor is empty, or a size in the rule is 0."""
+    return any(not each.numel for each in scope.tensors.values()) or any(not scope.names[name] for name in rule.names)

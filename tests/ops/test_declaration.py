@@ -270,6 +270,17 @@ def test_call_invalid_for_case_raises(more, items, says):
         op.call(op.parse(f"toy.glu[f32]({items})"))
 
 
+@pytest.mark.parametrize(("rule", "size"), [("r-5", "r=3"), ("r//4", "r=3"), ("x.shape[0]-5", r"x.shape=\(3, 10\)")])
+@pytest.mark.parametrize("field", ["grid", "block"])
+def test_launch_without_threads_is_error_unless_case_is_empty(field, rule, size):
+    op = declared(**{field: rule})
+    with pytest.raises(UsageError, match=rf"is -?\d with {size}: a launch needs 1 or more .*where=") as raised:
+        op.parse("toy.glu[f32](x=3x10~normal@0)")
+    assert not isinstance(raised.value, ShapeMismatch)
+    with pytest.raises(ShapeMismatch, match="a launch needs 1 or more"):
+        op.parse("toy.glu[f32](x=0x10~normal@0)")
+
+
 def test_parse_mismatched_case_raises_shape_mismatch():
     with pytest.raises(ShapeMismatch):
         declared().parse("toy.glu[f32](x=3x5~normal@0)")
