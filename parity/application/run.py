@@ -212,6 +212,11 @@ class Run:
         yield from self.known.mistakes
         yield from self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries})
 
+    def outdated(self, records: Iterable[CaseRecord]) -> Iterator[str]:
+        """Yield why recorded values do not belong to the present sources and cases."""
+        yield from self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries})
+        yield from self.columns.stale(records, self.suite)
+
     @property
     def everywhere(self) -> bool:
         """True if the run includes every kernel of the suite."""
@@ -261,6 +266,7 @@ class Run:
         tasks = runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code)
         drawing = {"examples": self.examples, "seed": self.seed}
         plan = Plan.of(self.suite, tasks, code, **drawing, checked=self.settings.checked, known=self.known)
+        plan = replace(plan, compiled=tuple({path: None for each in built for path in each.files}))
         return Prepared(self, tuple(built), plan, tuple(problems))
 
     @property

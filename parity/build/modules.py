@@ -27,7 +27,7 @@ from parity.model.finding import Finding
 from parity.op import Entry
 from parity.platform import subprocesses
 from parity.platform.cache import Cache, default_root
-from parity.platform.files import read_text
+from parity.platform.files import is_file, read_text
 from parity.porting import (
     ARCH,
     HELPFUL,
@@ -108,6 +108,8 @@ def build(
             built = read_code_object(source, to, store)
         else:
             built = build_source(source, Job(to, fingerprints[to], store, Attempts(module, to.name, progress.retrying)))
+        if source:
+            built = replace(built, files=tuple(path for path in source.files if is_file(path)))
         if progress.done and not interrupted.is_set():  # a killed compiler is not a result
             progress.done(built)
         return built

@@ -29,6 +29,7 @@ class Built:
         part_of: The source that was built instead, because it includes this one, which does not compile alone.
         guessed: True if the kernels are templates whose arguments no source names.
         behind: Macros that a build has to define before the module has any kernels.
+        files: The source and all files that it may include, except the headers of compilers and libraries.
     """
 
     module: str
@@ -43,6 +44,7 @@ class Built:
     part_of: Path | None = None
     guessed: bool = False
     behind: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
 
     @property
     def entries(self) -> tuple[str, ...]:

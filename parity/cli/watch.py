@@ -2,7 +2,7 @@
 
 The first run is complete, like parity run. A later one executes only kernels whose machine code, cases or case file
 have changed; the results of the others stay in the output. It notices files in the folders of kernels, headers, ports
-and cases, and files that the case files import or read.
+and cases, headers that the kernels include from other folders, and files that the case files import or read.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from parity.cli.run import KeptRecords, run_with
 from parity.cli.shared.parser import build_parser
 from parity.cli.shared.terminal import errors, warn
 from parity.engine.case_records import CaseRecord
+from parity.engine.record_file import COMPILED
 from parity.errors import MissingTool, ParityError, display_path
-from parity.platform.files import CUDA_SUFFIXES
 from parity.platform.installation import install_command
 from parity.platform.signals import INTERRUPTED
 from parity.porting import forget_folders
@@ -31,10 +31,7 @@ from parity.suite.settings import Project, find_project
 if TYPE_CHECKING:
     from watchfiles import Change
 
-SUFFIXES = (
-    *CUDA_SUFFIXES,
-    *(".hip", ".cuh", ".h", ".hh", ".hpp", ".inl", ".inc", ".c", ".cc", ".cpp", ".py", ".toml", SUFFIX),
-)
+SUFFIXES = (*COMPILED, ".c", ".cc", ".cpp", ".cxx", ".py", ".toml", SUFFIX)
 """The files whose changes matter."""
 
 SETTLED, POLL = 200, 100
@@ -59,13 +56,13 @@ def _watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> 
     changes = _changes(project, frozenset())
     next(changes)  # start watching
     before: Mapping[tuple[str, str], str] = {}
-    imported: frozenset[Path] = frozenset()
+    used: frozenset[Path] = frozenset()
 
     def kept(prepared: Prepared) -> tuple[CaseRecord, ...]:
-        nonlocal before, changes, imported
-        if new := frozenset(prepared.run.suite.imported) - imported:
-            imported |= new
-            changes = _changes(project, imported)
+        nonlocal before, changes, used
+        if new := {path.resolve() for path in (*prepared.run.suite.imported, *prepared.plan.compiled)} - used:
+            used |= new
+            changes = _changes(project, used)
             next(changes)
         last, before = before, kernel_fingerprints(prepared)
         if not last:
@@ -87,10 +84,10 @@ def _watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> 
         forget_folders()
 
 
-def _changes(project: Project, imported: frozenset[Path]) -> Iterator[set[str]]:
+def _changes(project: Project, used: frozenset[Path]) -> Iterator[set[str]]:
     """Yield the sets of changed files; an empty set at first, and whenever no file has changed for a while.
 
-    ``imported`` are the files that the case files import and read.
+    ``used`` are the files that case files import and read, and that kernels include. Their paths are resolved.
     """
     try:
         import watchfiles
@@ -98,11 +95,11 @@ def _changes(project: Project, imported: frozenset[Path]) -> Iterator[set[str]]:
         raise MissingTool("watchfiles", "this Python", install_command("watch")) from error
     sides = (project.sides.cuda, project.sides.amd)
     folders = [project.kernels, project.cases, project.sides.ported, *(path for side in sides for path in side.include)]
-    folders += (path.parent for path in imported)
+    folders += (path.parent for path in used)
     paths = {path.resolve() for path in (*folders, project.known) if path and path.exists()}
 
     def wanted(change: Change, path: str) -> bool:
-        return path.endswith(SUFFIXES) or Path(path) in imported
+        return path.endswith(SUFFIXES) or Path(path) in used
 
     found = watchfiles.watch(*paths, watch_filter=wanted, step=SETTLED, rust_timeout=POLL, yield_on_timeout=True)
     return ({path for _, path in each} for each in found)

@@ -44,6 +44,7 @@ class Plan:
         specs: Replaces the spec of a column's runner where its file lies at another path.
         files: Names of the case files that declare the ops of the tasks; empty if unknown.
         imported: The files that the case files import and read.
+        compiled: The files that the built modules may include, and their sources.
         captured: The suite itself, if its cases are the launches of a capture. It holds no functions.
     """
 
@@ -62,6 +63,7 @@ class Plan:
     specs: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     imported: tuple[Path, ...] = ()
+    compiled: tuple[Path, ...] = ()
     captured: Suite | None = None
 
     @classmethod

@@ -93,11 +93,13 @@ def environment(
 
 def _sources(plan: Plan) -> Iterator[tuple[str, Path]]:
     """Yield the sources and headers of kernels and of the port by their paths from the folder of kernels, and
-    everything that decides the cases by the paths from the folder of cases.
+    everything that decides the cases by the paths from the folder of cases. Headers can lie in other folders.
     """
+    found = {path for path in plan.compiled if path.name.endswith(COMPILED)}
     for folder in filter(None, (plan.kernels, plan.sides.ported)):
-        for path in sorted(find_below(folder, *COMPILED)):
-            yield Path(os.path.relpath(path, plan.kernels)).as_posix(), path
+        found.update(find_below(folder, *COMPILED))
+    for path in sorted(found):
+        yield Path(os.path.relpath(path, plan.kernels)).as_posix(), path
     declaring = {path for path in plan.cases.glob("*") if path.suffix in (".py", SUFFIX) and path.is_file()}
     for path in sorted(
         declaring.union(path for path in plan.imported if path.is_file() and not path.name.endswith(COMPILED))

@@ -196,8 +196,25 @@ def test_replay_reports_changed_sources(parity, recorded, kernels):
         file.write("// changed\n")
     result = replay(parity, recorded, "unary.neg", "--kernels", kernels)
     assert result.code == 0
-    assert "unary.cu changed since the recording" in result.err
+    assert "unary.cu changed since the recording, whose values come from the old kernels; record again" in result.err
     assert "binary.cu" not in result.err
+    strict = replay(parity, recorded, "unary.neg", "--kernels", kernels, "--strict")
+    assert strict.code == 3 and "INCOMPLETE" in strict.out
+
+
+@pytest.mark.parametrize(("setting", "place"), [("", "include/factor.cuh"), ('include = ["inc"]', "inc/factor.hxx")])
+def test_replay_reports_changed_headers_of_other_folders(parity, mine, edit, setting, place):
+    (mine / place).parent.mkdir()
+    (mine / place).write_text("#define FACTOR 1.0f\n")
+    edit(mine / "pyproject.toml", "[tool.parity]", f"[tool.parity]\n{setting}")
+    edit(mine / "kernels/leaky_relu.cu", "alpha * x[i]", "FACTOR * alpha * x[i]")
+    edit(mine / "kernels/leaky_relu.cu", "extern", f'#include "{Path(place).name}"\nextern')
+    assert parity("record", "-o", "old.zip", "--runner", "emulated", "--target", "gfx1100", "--examples", "2").code == 0
+    strict = ("run", "--runner", "recorded=old.zip", "--strict")
+    assert parity(*strict).code == 0
+    (mine / place).write_text("#define FACTOR 1.5f\n")
+    result = parity(*strict)
+    assert (result.code, f"../{place} changed since the recording" in result.err) == (3, True), result.err
 
 
 def flipped(name, data):

@@ -129,6 +129,17 @@ def test_watch_notices_files_outside_of_the_cases(project, watching_outside):
     assert states(project) == {"twice": "pass", "thrice": "pass"}
 
 
+def test_watch_notices_headers_of_other_folders(project, request):
+    (project / "include").mkdir()
+    header = (project / "kernels" / "factor.cuh").rename(project / "include" / "factor.cuh")
+    _, until = request.getfixturevalue("watching")
+    until("waiting for a change")
+    header.write_text("#define FACTOR 4.0f\n")
+    said = until("waiting for a change")
+    assert "changed: include/factor.cuh" in said and "1 of 2 kernels changed" in said
+    assert states(project) == {"twice": "pass", "thrice": "fail"}
+
+
 def test_watch_refuses_incompatible_options(project, capsys):
     assert main([*RUN, "--failed"]) == 2
     assert "unrecognized arguments: --failed" in capsys.readouterr().err
