@@ -121,7 +121,8 @@ class Columns:
         }
         changed = [n for n in sorted(sources) if not n.endswith(CUDA_SUFFIXES) or n.partition(".cu")[0] in modules]
         if changed and modules:
-            yield (f"{', '.join(changed)} changed since the recording, whose values come from the old kernels; record again")
+            names = ", ".join(changed)
+            yield f"{names} changed since the recording, whose values come from the old kernels; record again"
 
     def stale(self, records: Iterable[CaseRecord], suite: Suite) -> Iterator[str]:
         """Yield warnings about recorded cases that now denote another launch or other inputs."""
