@@ -139,9 +139,10 @@ class Plan:
             return list(task.cases)
         entry = suite.entry(task)
         found = kernel_cases(entry.op, entry.dtypes, self.launches, self.entry_seed(entry), self.examples)
-        cases = [(title, text) for title, text, is_sparse in found if sparse or not is_sparse]
-        drawn = {text for _, text in cases}
-        return cases + [(title, text) for title, text in (*suite.found_cases(entry), *task.also) if text not in drawn]
+        titles = {text: title for title, text, is_sparse in found if sparse or not is_sparse}
+        for title, text in (*suite.found_cases(entry), *task.also):
+            titles.setdefault(text, title)  # a recording has the found cases, too
+        return [(title, text) for text, title in titles.items()]
 
 
 def runner_columns(runner: Runner | OpRunner, targets: Iterable[str], spec: str = "") -> tuple[Column, ...]:

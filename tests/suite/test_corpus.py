@@ -26,9 +26,9 @@ def folders(suite, tmp_path):
     return suite.kernels, cases
 
 
-def drawn(suite):
+def drawn(suite, also=()):
     plan = Plan.of(suite, [], {}, examples=1)
-    task = Task("affine.affine", ("f32",), (Column("emulated", "gfx1100"),))
+    task = Task("affine.affine", ("f32",), (Column("emulated", "gfx1100"),), also=also)
     return plan.draw(suite, task)
 
 
@@ -41,6 +41,12 @@ def test_added_cases_are_in_every_plan(folders):
     cases = drawn(suite)
     assert cases[-2:] == [("reaches affine.cu:9", CASE), ("another", LAUNCHED)]
     assert suite.found_cases(Entry(suite.op("affine.affine"), ("f16",))) == []
+
+
+def test_found_cases_that_are_also_recorded_run_once(folders):
+    add_to_corpus(folders[1] / "affine.py", [("", CASE)])
+    suite = load_suite(*folders)
+    assert drawn(suite, also=(("recorded", CASE), ("recorded", LAUNCHED))) == [*drawn(suite), ("recorded", LAUNCHED)]
 
 
 def test_host_launches_exclude_cases_with_launch(folders):
