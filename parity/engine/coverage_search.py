@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -14,6 +14,8 @@ from parity.engine.case_records import Task
 from parity.engine.execution import prepare, task_limit
 from parity.engine.plan import Plan
 from parity.engine.pool import Workers, completed
+from parity.engine.shrinking import smaller_cases
+from parity.errors import UsageError
 from parity.footprint.basic_blocks import point_places
 from parity.footprint.compared_constants import kernel_constants
 from parity.model.case import Case
@@ -28,6 +30,10 @@ RECENT = 12
 
 ATTEMPTS = 8
 """Mutations to generate per executed case, because many mutations do not fit the op."""
+
+
+SHRINKS = 60
+"""Smaller cases to execute for each found case. Every later run executes the case that is kept."""
 
 
 @dataclass(frozen=True)
@@ -115,21 +121,48 @@ class _Search:
             return []
         places = point_places(self.code, symbols)
         return [
-            FoundCase(case.op, case.dtypes, str(case), tuple(dict.fromkeys(places[i] for i in points if places[i])))
+            FoundCase(
+                case.op,
+                case.dtypes,
+                str(smallest(case, lambda each, points=points: self._reaches(each, points))),
+                tuple(dict.fromkeys(places[i] for i in points if places[i])),
+            )
             for case, points in _needed(found, before).items()
         ]
 
     def _tried(self, case: Case) -> Reached | None:
         """Return the coverage of a case if some of it is new and the case ended; else None."""
-        call = self.entry.op.call(case).on(self.code)
-        outcome = self.session.execute(self.code, call.launch, call.buffers)
-        reached = outcome.reached
-        endless = outcome.fault is not None and outcome.fault.kind in ("timeout", "no progress")
-        if reached is None or endless or not reached.adds_to(self.mask):
+        reached = self._executed(case)
+        if reached is None or not reached.adds_to(self.mask):
             return None
         self.mask |= reached.mask
         self.corpus.append(case)
         return reached
+
+    def _reaches(self, case: Case, points: Sequence[int]) -> bool:
+        try:
+            self.entry.op.check(case)
+        except UsageError:
+            return False
+        reached = self._executed(case)
+        return reached is not None and all(reached.mask >> point & 1 for point in points)
+
+    def _executed(self, case: Case) -> Reached | None:
+        """Return the coverage of a case; None if it did not end."""
+        call = self.entry.op.call(case).on(self.code)
+        outcome = self.session.execute(self.code, call.launch, call.buffers)
+        endless = outcome.fault is not None and outcome.fault.kind in ("timeout", "no progress")
+        return None if endless else outcome.reached
+
+
+def smallest(case: Case, suffices: Callable[[Case], bool]) -> Case:
+    """Return a case with fewer elements that still ``suffices``, after up to SHRINKS attempts; or the case itself."""
+    attempts, candidates = SHRINKS, smaller_cases(case)
+    while attempts and (smaller := next(candidates, None)):
+        attempts -= 1
+        if suffices(smaller):
+            case, candidates = smaller, smaller_cases(smaller)
+    return case
 
 
 def _needed(found: Mapping[Case, int], before: int) -> dict[Case, list[int]]:

@@ -86,15 +86,7 @@ def _simpler(checked: CheckedCase) -> Iterator[Case]:
     case = checked.case
     tensors = dict(case.tensors)
     yield from _single_elements(checked)
-    for axes in _axes_of_one_extent(tensors):
-        name, axis = axes[0]
-        size = tensors[name].layout.shape[axis]
-        for fewer, last in itertools.product(dict.fromkeys((1, size // 2, size - 1)), (False, True)):
-            if 1 <= fewer < size:
-                smaller = dict(tensors)
-                for name, axis in axes:
-                    smaller[name] = _cut(smaller[name], axis, fewer, last)
-                yield case.with_tensors(smaller)
+    yield from smaller_cases(case)
     if case.launch or case.threads:
         yield replace(case, launch=None, threads=None)
     for flag in case.flags:
@@ -107,6 +99,20 @@ def _simpler(checked: CheckedCase) -> Iterator[Case]:
     for name, value in case.params:
         if value not in (1.0, 0.0):
             yield replace(case, params=tuple((n, 1 if n == name else v) for n, v in case.params))
+
+
+def smaller_cases(case: Case) -> Iterator[Case]:
+    """Yield cases with fewer elements along some axes: the first or the last one, half of them, or all but one."""
+    tensors = dict(case.tensors)
+    for axes in _axes_of_one_extent(tensors):
+        name, axis = axes[0]
+        size = tensors[name].layout.shape[axis]
+        for fewer, last in itertools.product(dict.fromkeys((1, size // 2, size - 1)), (False, True)):
+            if 1 <= fewer < size:
+                smaller = dict(tensors)
+                for name, axis in axes:
+                    smaller[name] = _cut(smaller[name], axis, fewer, last)
+                yield case.with_tensors(smaller)
 
 
 def _single_elements(checked: CheckedCase) -> Iterator[Case]:

@@ -1,6 +1,6 @@
 """Selection of the cases that a coverage-guided search keeps. ``tests/cli`` covers the search itself."""
 
-from parity.engine.coverage_search import FoundCase, _needed
+from parity.engine.coverage_search import SHRINKS, FoundCase, _needed, smallest
 
 
 def test_needed_keeps_few_cases_that_reach_all_new_points(suite):
@@ -12,6 +12,24 @@ def test_needed_keeps_few_cases_that_reach_all_new_points(suite):
     assert _needed(masks, before) == {both: [2, 3], short: [4, 5]}
     assert _needed({one: 0b000111, short: 0b000111}, before) == {one: [2]}
     assert _needed({one: 0b1}, before) == {}
+
+
+def test_found_case_is_replaced_by_smallest_that_suffices(suite):
+    op = suite.op("affine.affine")
+    attempts = []
+
+    def has_forty_rows(case):
+        attempts.append(case)
+        return case.layouts["x"].shape[0] >= 40
+
+    found = smallest(op.parse("affine.affine[f32](x=160x9x5~normal@0 mul=1.0 add=0.0)"), has_forty_rows)
+    assert str(found) == "affine.affine[f32](x=40x1x1~normal@0 mul=1.0 add=0.0)"
+    assert len(attempts) < SHRINKS
+
+
+def test_found_case_that_no_smaller_one_replaces_is_kept(suite):
+    case = suite.op("affine.affine").parse("affine.affine[f32](x=160x9x5~normal@0 mul=1.0 add=0.0)")
+    assert smallest(case, lambda each: False) is case
 
 
 def test_found_case_title_names_reached_line():
