@@ -83,12 +83,11 @@ class KernelLoader:
             UsageError: the code object has no kernel of that name.
             UnknownInstruction, UnsupportedFeature: as for ``prepare``.
         """
-        key = (code.digest, code.copy, name)
-        if key not in self._loaded:
-            if name not in code.kernels:
-                raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
-            self._loaded[key] = self._load(code, name)
-        return self._loaded[key]
+        if found := self.loaded(code, name):
+            return found
+        if name not in code.kernels:
+            raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
+        return self._loaded.setdefault((code.digest, code.copy, name), self._load(code, name))
 
     def _load(self, code: CodeObject, name: str) -> LoadedKernel:
         where = wavefront_target(code)

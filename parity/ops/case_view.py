@@ -114,12 +114,12 @@ class CaseView:
             UsageError: no device can launch it.
         """
         own = replace(self, threads=None, launch=None) if step else self
-        rule, origin = self.op.steps[step].rule, self.op.origin
+        rule, origin = self.op.steps[step], self.op.origin
         blocks, threads = own.launch or (None, own.threads)
         with origin.naming("launch"):
-            if not rule.function:
+            if not rule.launch:
                 return rule.evaluate(own.output_scope, blocks=blocks, threads=threads)
-            grid = origin.call("launch", rule.function, own)
+            grid = origin.call("launch", rule.launch, own)
             if not isinstance(grid, Grid):
                 raise origin.error(f"launch: the function returned {grid!r}, which is not a Grid")
             return replace(grid, grid=(blocks, 1, 1), block=(threads, 1, 1)) if blocks and threads else grid

@@ -21,32 +21,6 @@ Number = str | int | Callable[[V], int]
 
 
 @dataclass(frozen=True)
-class LaunchRule:
-    """Expressions for the blocks along one to three dims, the threads of a block, and bytes of dynamic shared memory.
-
-    ``function`` maps a case view to a ``Grid`` and replaces the expressions.
-    """
-
-    grid: str | int = ""
-    block: str | int = BLOCK
-    shared: str | int = 0
-    function: Callable[..., Grid] | None = None
-
-    def evaluate(self, scope: Scope, *, blocks: int | None = None, threads: int | None = None) -> Grid:
-        """Evaluate the expressions. ``blocks`` and ``threads`` (per block) override the rule, where a case gives them.
-
-        Raises:
-            UsageError: an expression has no value, or no device can launch the result.
-        """
-        block = (threads, 1, 1) if threads else _dims(self.block, scope)
-        scope = Scope({"threads": math.prod(block), **scope.names}, scope.tensors, scope.failed)
-        shared = whole(expression(str(self.shared))(scope), str(self.shared))
-        # The host of an elementwise kernel launches at least one block.
-        grid = (blocks, 1, 1) if blocks else _dims(self.grid or "max(1, ceil(numel/threads))", scope)
-        return Grid(grid, block, shared)
-
-
-@dataclass(frozen=True)
 class Step:
     """A kernel that the op launches after its first kernel, on the same buffers.
 
@@ -65,10 +39,18 @@ class Step:
         """The parsed arguments."""
         return tuple(map(parse_argument, words(self.args)))
 
-    @property
-    def rule(self) -> LaunchRule:
-        """The launch rule."""
-        return LaunchRule(self.grid, self.block, self.shared, self.launch)
+    def evaluate(self, scope: Scope, *, blocks: int | None = None, threads: int | None = None) -> Grid:
+        """Evaluate the expressions. ``blocks`` and ``threads`` (per block) override them.
+
+        Raises:
+            UsageError: an expression has no value, or no device can launch the result.
+        """
+        block = (threads, 1, 1) if threads else _dims(self.block, scope)
+        scope = Scope({"threads": math.prod(block), **scope.names}, scope.tensors, scope.failed)
+        shared = whole(expression(str(self.shared))(scope), str(self.shared))
+        # The host of an elementwise kernel launches at least one block.
+        grid = (blocks, 1, 1) if blocks else _dims(self.grid or "max(1, ceil(numel/threads))", scope)
+        return Grid(grid, block, shared)
 
 
 def _dims(rule: str | int, scope: Scope) -> tuple[int, int, int]:

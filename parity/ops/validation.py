@@ -18,7 +18,7 @@ from parity.data.layouts import STRIDES
 from parity.data.streams import STREAMS, is_stream
 from parity.dsl.arguments import ArgumentSpec
 from parity.dsl.expression import Expression, expression
-from parity.dsl.shapes import parse_shapes, words
+from parity.dsl.shapes import words
 from parity.errors import UsageError, nearest
 from parity.model.dtypes import dtype
 from parity.model.launch import BLOCK
@@ -65,6 +65,11 @@ def _field_types() -> Mapping[str, tuple[Any, Any]]:
     """The declared type and the default of every field of ``Declaration``."""
     scope = vars(declaration)
     return {field.name: (eval(str(field.type), scope), field.default) for field in dataclasses.fields(Declaration)}
+
+
+def _case_names(op: Declaration) -> set[str]:
+    """The names of ``shapes``, of numbers of a Triton kernel, and of parameters."""
+    return {*op.parsed_shapes.free, *op.parsed_shapes.defined, *op.params}
 
 
 def _check_types(op: Declaration) -> None:
@@ -161,16 +166,9 @@ def _check_triton(op: Declaration) -> None:
         raise _error(op, 'a Triton kernel needs a grid, such as grid="ceil(n/BLOCK)"')
     if op.then:
         raise _error(op, "then: kernels that follow a Triton kernel are not supported")
-    shapes = parse_shapes(op.shapes) if op.shapes else None
-    names = {
-        *(shapes.free if shapes else ()),
-        *(shapes.defined if shapes else ()),
-        *op.triton_kernel.numbers,
-        *op.params,
-    }
     for name, each in op.triton_kernel.expressions.items():
         with _naming(op, f"kernel: {name}"):
-            _check_expression(each, names - {name}, ())
+            _check_expression(each, _case_names(op) - {name}, ())
 
 
 def _check_names(op: Declaration) -> None:
@@ -225,12 +223,11 @@ def _check_shapes(op: Declaration) -> None:
             if name in RESERVED or name in op.kinds:
                 meaning = "a tensor" if name in op.kinds else "a name that parity defines"
                 raise UsageError(f"{name} cannot name a dim: it is {meaning}")
-        names = {*shapes.free, *shapes.defined, *op.params}
         for each in shapes.defined.values():
-            _check_expression(each, names, op.tensors)
+            _check_expression(each, _case_names(op), op.tensors)
         _check_output_extents(op)
     for option in alternatives(op.choices):
-        _check_known(op, "name in choices", option, names)
+        _check_known(op, "name in choices", option, _case_names(op))
     if op.layouts and op.choices:
         raise _error(op, "layouts draws everything, so nothing is drawn from choices; leave one out")
 
@@ -270,8 +267,8 @@ def _check_reference(op: Declaration) -> None:
 
 def _check_expressions(op: Declaration) -> None:
     """Check that the names in expressions are known."""
-    names = {*op.parsed_shapes.free, *op.parsed_shapes.defined, *op.params}
-    counted, tensors = {*names, *COUNTS}, op.kinds
+    names, tensors = _case_names(op), op.kinds
+    counted = {*names, *COUNTS}
     rules: list[tuple[str, Any, set[str], Collection[str]]] = [
         ("where", op.where or "1", names, op.tensors),
         ("operations", op.operations, counted, tensors),
@@ -293,7 +290,7 @@ def _check_expressions(op: Declaration) -> None:
 
 def _check_arguments(op: Declaration) -> None:
     """Check the arguments of kernels and the fields of structures."""
-    values = {*op.parsed_shapes.free, *op.parsed_shapes.defined, *op.params, *COUNTS, *LAUNCH_COUNTS}
+    values = {*_case_names(op), *COUNTS, *LAUNCH_COUNTS}
     pointers = {*op.kinds, *op.workspace}
     for field, lists, more in (
         ("args", [step.arguments for step in op.steps], {"info", *op.struct_fields, *op.scalars}),
