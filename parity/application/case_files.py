@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -25,7 +24,7 @@ from parity.inference.case_file import case_file
 from parity.inference.skeleton import DIVERGES, TOO_LITTLE, UNSET, Skeleton
 from parity.inference.spec import RACES, in_one_line, is_mistake, is_scatter
 from parity.op import Op
-from parity.platform.files import read_text
+from parity.platform.files import naming_write_errors, read_text
 from parity.suite.loading import Suite, load_suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 from parity.suite.selection import Selection
@@ -259,11 +258,9 @@ def write_file(path: Path, text: str) -> Path:
     """Write a file and its folder.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError, ResourceExhausted: it cannot be written.
     """
-    try:
+    with naming_write_errors(path, "choose another folder"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {os.strerror(error.errno or 0)}; choose another folder") from error
     return path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from parity.compilers.clang_flags import host_library
 from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.compilers.toolchain import chosen
 from parity.model.code_object import CodeObject, Kernel
-from parity.platform.cache import file_digest
+from parity.platform.cache import Cache, file_digest
 from parity.platform.serialization import json_text, read_json
 from parity.porting import Source, Translation
 
@@ -63,6 +63,15 @@ def write_record(
         code.skipped,
     )
     (listing.parent / _RECORD).write_bytes(json_text(record))
+
+
+def current_entry(cache: Cache, key: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
+    """Return the folder of an entry and whether it existed. Builds it again if headers of its record have changed."""
+    folder, existed = cache.get(key, build)
+    if existed and not read_record(folder).is_current:
+        cache.forget(key)
+        return cache.get(key, build)
+    return folder, existed
 
 
 def read_record(entry: Path) -> EntryRecord:

@@ -6,7 +6,7 @@ import functools
 import time
 from pathlib import Path
 
-from parity.build.cache_entries import read_code, read_record, write_record
+from parity.build.cache_entries import current_entry, read_code, read_record, write_record
 from parity.build.compilation import tools_digest
 from parity.build.result import Built
 from parity.compilers.errors import CompileError
@@ -28,12 +28,8 @@ def build_triton(source: Source, target: Target, cache: Cache) -> Built:
     made_by = triton_version()
     text = next(iter(source.files.values()))
     entry = digest(tools_digest(), made_by, target.name, source.module, source.name(source.path), *source.kernels, text)
-    compile_it = functools.partial(_compile, source, target)
     try:
-        folder, cached = cache.get(entry, compile_it)
-        if cached and not read_record(folder).is_current:
-            cache.forget(entry)
-            folder, cached = cache.get(entry, compile_it)
+        folder, cached = current_entry(cache, entry, functools.partial(_compile, source, target))
     except CompileError as error:
         return Built(source.module, target.name, time.perf_counter() - start, error=error)
     code = read_code(folder, read_record(folder), source, target.name, f"Triton source, {made_by}")

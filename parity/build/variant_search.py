@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity import porting  # imports the names that only a search needs on first use
-from parity.build.cache_entries import read_code, read_record
+from parity.build.cache_entries import current_entry, read_code, read_record
 from parity.build.compilation import Job, compile_source, disassemble, key, provenance, tools_digest
 from parity.build.result import Built
 from parity.compilers import disassembler
@@ -115,11 +115,8 @@ def _build_variant(
 def _attempt(source: Source, job: Job, known_errors: Sequence[Finding]) -> _Attempt:
     start, vendor = time.perf_counter(), job.target.vendor
     try:
-        entry, compile_it = key(source, job), functools.partial(compile_source, source, job)
-        folder, cached = job.cache.get(entry, compile_it)
-        if cached and not read_record(folder).is_current:
-            job.cache.forget(entry)
-            folder, cached = job.cache.get(entry, compile_it)
+        compile_it = functools.partial(compile_source, source, job)
+        folder, cached = current_entry(job.cache, key(source, job), compile_it)
     except PortError as error:
         built = Built(
             source.module,

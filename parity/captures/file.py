@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,8 +22,7 @@ from pathlib import Path
 import msgspec
 
 from parity.errors import UsageError
-from parity.platform.archives import add_member, reading
-from parity.platform.files import naming_write_errors
+from parity.platform.archives import add_member, reading, writing
 from parity.platform.serialization import json_text, read_json
 
 FORMAT, VERSION = "parity capture", 1
@@ -199,14 +197,9 @@ def pack(folder: Path, path: Path) -> Capture:
     Raises:
         UsageError: the file cannot be written.
     """
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with naming_write_errors(path, "choose another file with -o"), zipfile.ZipFile(scratch, "w") as file:
-            _pack(folder, file)
-            file.comment = f"{FORMAT}, version {VERSION}".encode()
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
+    with writing(path) as file:
+        _pack(folder, file)
+        file.comment = f"{FORMAT}, version {VERSION}".encode()
     return read_capture(path)
 
 

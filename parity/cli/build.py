@@ -22,10 +22,10 @@ from parity.build.modules import build, kernels_to_instantiate
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.terminal import build_progress, errors, output, print_json
-from parity.compilers.cuda_toolkit import nvcc
+from parity.compilers.cuda_toolkit import has_nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.compilers.toolchain import versions_of
-from parity.errors import MissingTool, UsageError, first_names, nearest, pluralize
+from parity.errors import UsageError, first_names, nearest, pluralize
 from parity.model.code_object import Kernel, plain, source_name, spelled, unqualified
 from parity.model.finding import Finding
 from parity.platform import serialization
@@ -119,11 +119,7 @@ def _project(arguments: argparse.Namespace) -> Project:
 
 def _cuda_sides(modules: Mapping[str, Path]) -> dict[str, Path]:
     """The modules with a CUDA source; empty without nvcc."""
-    try:
-        nvcc()
-    except MissingTool:
-        return {}
-    return {name: path for name, path in modules.items() if is_cuda_source(path)}
+    return {name: path for name, path in modules.items() if is_cuda_source(path)} if has_nvcc() else {}
 
 
 def _suite(project: Project) -> Suite | None:

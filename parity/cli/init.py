@@ -20,7 +20,7 @@ from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.chosen_kernels import ChosenKernels, chosen_kernels, plain_name
 from parity.cli.shared.terminal import build_progress, errors, output, run_progress
-from parity.compilers.cuda_toolkit import nvcc
+from parity.compilers.cuda_toolkit import has_nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, TRITON_TARGETS
 from parity.errors import MissingTool, UsageError, display_path, pluralize
 from parity.inference.case_file import is_inferred
@@ -69,9 +69,7 @@ def main(arguments: argparse.Namespace) -> int:
     has_own = kernels.is_dir() and has_source(kernels)
     if not has_own:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
-    table = f'[tool.parity]\nkernels = "{arguments.kernels}"\ncases = "{arguments.cases}"\n'
-    before = read_text(config) if config.exists() else ""
-    write_file(config, before + "\n" * bool(before) + table)
+    _write_settings(config, arguments.kernels, arguments.cases)
     if has_own:  # after the settings, so that a repeated parity init continues after an interruption
         written, declared = _write_cases(Project(kernels, cases), chosen, arguments.limit)
     console = output()
@@ -105,10 +103,7 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
         raise UsageError(f"{arguments.triton} has no kernel below @triton.jit")
     written = []
     if read_settings(config) is None:
-        before = read_text(config) if config.exists() else ""
-        place = os.path.relpath(root, folder.resolve())
-        table = f'[tool.parity]\nkernels = "{place}"\ncases = "{arguments.cases}"\n'
-        written.append(write_file(config, before + "\n" * bool(before) + table))
+        written.append(_write_settings(config, os.path.relpath(root, folder.resolve()), arguments.cases))
     project, roots = find_project(folder), [top, *(top / name for name in ("src", "python"))]
     cases = CaseFiles(project, arguments.limit, run_progress, TRITON_TARGETS[0], TRITON_TARGETS[1])
     prober = Prober(arguments.limit)
@@ -135,6 +130,13 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
         output().print(f"wrote {each}")
     output().print(_next(project.cases, declared))
     return 0 if declared else NOTHING_DECLARED
+
+
+def _write_settings(config: Path, kernels: str, cases: str) -> Path:
+    """Add the settings of a project to a file that has none."""
+    before = read_text(config) if config.exists() else ""
+    table = f'[tool.parity]\nkernels = "{kernels}"\ncases = "{cases}"\n'
+    return write_file(config, before + "\n" * bool(before) + table)
 
 
 def _ci(folder: Path, name: str | None) -> list[Path]:
@@ -184,15 +186,8 @@ def _complete(folder: Path, config: Path, chosen: ChosenKernels, arguments: argp
 
 def _next(cases: Path, declared: int, there: str = "") -> str:
     do = "look through" if declared else "complete an op in"
-    return f"next: {do} {display_path(cases)}, then {there}parity run{_without_nvcc()}"
-
-
-def _without_nvcc() -> str:
-    try:
-        nvcc()
-    except MissingTool:
-        return f"; CUDA's side, which judges ops without a reference, needs nvcc: {install_command('nvcc')}"
-    return ""
+    lacks = f"; CUDA's side, which judges ops without a reference, needs nvcc: {install_command('nvcc')}"
+    return f"next: {do} {display_path(cases)}, then {there}parity run{'' if has_nvcc() else lacks}"
 
 
 def _write_cases(
@@ -327,9 +322,7 @@ def _reported(built: Sequence[Built], files: CaseFiles) -> Iterator[tuple[Built,
 
 def _build_cuda(project: Project, modules: Mapping[str, Path], settings: BuildSettings) -> dict[str, Built] | None:
     """Build the CUDA side of each module. Return None without nvcc."""
-    try:
-        nvcc()
-    except MissingTool:
+    if not has_nvcc():
         return None
     sources = {name: path for name, path in modules.items() if is_cuda_source(path)}
     with build_progress(len(sources)) as done:

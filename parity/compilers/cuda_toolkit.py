@@ -43,6 +43,13 @@ def nvcc() -> Path:
     return _find()[0]
 
 
+def has_nvcc() -> bool:
+    """Return True if nvcc is installed."""
+    with contextlib.suppress(MissingTool):
+        return bool(nvcc())
+    return False
+
+
 def located() -> str:
     """Return the version of nvcc, its path, and the reason for choosing it."""
     path, reason = _find()

@@ -17,8 +17,10 @@ class CompileError(ParityError):
     ``files`` are the user's files, as paths that the log uses.
     """
 
+    _message = "module {module!r} does not compile for {target}:\n{log}"
+
     def __init__(self, module: str, target: str, log: str, files: Collection[str] = ()) -> None:
-        super().__init__(f"module {module!r} does not compile for {target}:\n{log.strip()}")
+        super().__init__(self._message.format(module=module, target=target, log=log.strip()))
         self.module, self.target, self.log, self.files = module, target, log, files
 
     @functools.cached_property
@@ -48,17 +50,13 @@ class CompileError(ParityError):
 class UnusableCodeObject(CompileError):
     """A code object was given instead of a source, and cannot be used for a target."""
 
-    def __init__(self, module: str, target: str, reason: str) -> None:
-        super().__init__(module, target, reason)
-        self.args = (f"the code object of module {module!r} cannot be used for {target}: {reason}",)
+    _message = "the code object of module {module!r} cannot be used for {target}: {log}"
 
 
 class NoSource(CompileError):
     """A module has no source for the vendor of a target. The message names the file that is missing."""
 
-    def __init__(self, module: str, target: str, reason: str) -> None:
-        super().__init__(module, target, reason)
-        self.args = (f"module {module!r} cannot be built for {target}: {reason}",)
+    _message = "module {module!r} cannot be built for {target}: {log}"
 
 
 def undefined_error(place: str, name: str) -> str:

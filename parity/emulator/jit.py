@@ -10,7 +10,6 @@ import ctypes
 import functools
 import platform
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -222,10 +221,9 @@ def _compile_runtime(folder: Path, lanes: int) -> None:
         each.unlink()
 
 
-def _run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+def _run(arguments: Sequence[str | Path]) -> None:
     done = zig.run(arguments)
     if done.returncode:
         raise ParityError(
             f"the host compiler failed on generated code, a defect of the emulator:\n{done.stderr[:2000]}"
         )
-    return done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
 import zipfile
 import zlib
@@ -11,7 +12,7 @@ from lzma import LZMAError
 from pathlib import Path
 
 from parity.errors import UsageError
-from parity.platform.files import require_file
+from parity.platform.files import naming_write_errors, require_file
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _UNREADABLE = (
@@ -24,6 +25,26 @@ _UNREADABLE = (
 def add_member(file: zipfile.ZipFile, name: str, data: bytes, compression: int, level: int | None = None) -> None:
     """Add a member without a time, so that equal content gives equal files."""
     file.writestr(zipfile.ZipInfo(name, _EPOCH), data, compression, level)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Create a zip file when the body ends. A body that is interrupted or fails leaves no file.
+
+    Raises:
+        UsageError, ResourceExhausted: the file cannot be written.
+    """
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with naming_write_errors(path, "choose another file with -o"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with zipfile.ZipFile(scratch, "w") as file:
+                yield file
+            with scratch.open("rb") as written:
+                os.fsync(written.fileno())
+            scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

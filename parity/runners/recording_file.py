@@ -17,7 +17,6 @@ The comment of the zip file is the seal: format, version, and the SHA-256 of ``h
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,9 +29,8 @@ from parity.errors import UsageError
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.dtypes import Array
 from parity.model.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
-from parity.platform.archives import add_member, reading
+from parity.platform.archives import add_member, reading, writing
 from parity.platform.cache import digest
-from parity.platform.files import naming_write_errors
 from parity.platform.serialization import json_text, read_json
 
 FORMAT = "parity recording"
@@ -235,19 +233,10 @@ def write_recording(
         "members": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
     text = json_text({"format": FORMAT, "version": VERSION, **head}, indent=1)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with naming_write_errors(path, "choose another file with -o"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with zipfile.ZipFile(scratch, "w") as file:
-                for name, data in {HEAD: text, **members}.items():
-                    add_member(file, name, data, zipfile.ZIP_LZMA)
-                file.comment = _seal(text)
-            with scratch.open("rb") as written:
-                os.fsync(written.fileno())
-            scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
+    with writing(path) as file:
+        for name, data in {HEAD: text, **members}.items():
+            add_member(file, name, data, zipfile.ZIP_LZMA)
+        file.comment = _seal(text)
 
 
 def read_recording(path: Path) -> Recording:

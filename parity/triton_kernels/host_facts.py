@@ -49,7 +49,14 @@ def _bound(name: str, step: int) -> Callable[[Any, Any], Any]:
     return compare
 
 
-class Extent(int):
+class _Noting:
+    """Makes ``!=`` call ``__eq__``, which notes what differs; int and tuple have a ``__ne__`` of their own."""
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+class Extent(_Noting, int):
     """A dim of the argument ``key``."""
 
     key, axis = "", 0
@@ -62,9 +69,6 @@ class Extent(int):
 
     __hash__ = int.__hash__
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
     def __mod__(self, other: Any) -> Any:
         found = int(self) % int(other)
         if self.key and found:
@@ -75,7 +79,7 @@ class Extent(int):
         return int(self)
 
 
-class Size(tuple[int, ...]):
+class Size(_Noting, tuple[int, ...]):
     """A shape. ``key`` names the argument that has it."""
 
     key = ""
@@ -86,9 +90,6 @@ class Size(tuple[int, ...]):
             Size._complain(self, other)
             Size._complain(other, self)
         return same is True
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
 
     __hash__ = tuple.__hash__
 
@@ -180,16 +181,13 @@ class Real(Number, float):
     """A real number."""
 
 
-class Guess(Number, int):
+class Guess(_Noting, Number, int):
     """A whole number."""
 
     def __eq__(self, other: object) -> bool:
         if self.key and isinstance(other, int | str) and int(self) != other:
             Complaint.last = self.key, "value", other
         return int(self) == other
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
 
     __hash__ = int.__hash__
 
@@ -211,7 +209,7 @@ class Table(dict[str, Any]):
         return self._entry(f"{self._key}.{name}", usual)
 
 
-class Rank(int):
+class Rank(_Noting, int):
     """The rank of an argument ``key``."""
 
     key = ""
@@ -220,8 +218,5 @@ class Rank(int):
         if self.key and isinstance(other, int) and int(self) != other:
             Complaint.last = self.key, "rank", other
         return int(self) == other
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
 
     __hash__ = int.__hash__
