@@ -126,9 +126,8 @@ class Entry:
     def kernels(self) -> tuple[str, ...]:
         """All kernels that a call launches."""
         if self.op.triton_kernel:
-            rest = self.op.kernel_names(self.dtypes)[1:]
-            return (*(each.symbol for each in self.specializations), *rest)
-        return self.op.kernel_names(self.dtypes)
+            return tuple(each.symbol for each in self.specializations)
+        return tuple(self.op.kernel_name(self.dtypes, step.kernel) for step in self.op.steps)
 
     @property
     def specializations(self) -> tuple[Specialization, ...]:

@@ -193,17 +193,16 @@ def with_other_warps(suite: Suite, entry: Entry, name: str, symbol: str) -> Iter
     it is not built. Numbers of warps that do not compile are left out.
     """
     kernel = next((each for each in entry.specializations if each.symbol == symbol), None)
-    path, folder = suite.files[entry.op.module].absolute(), suite.kernels.absolute()
-    text = read_text(path)
-    if kernel is None or _USES_WARPS.search(text):
+    path = suite.files[entry.op.module].absolute()
+    source = _triton_source(entry.op.module, path, suite.kernels.absolute())
+    if kernel is None or _USES_WARPS.search(source.files[path]):
         return
     to, store, warps = target(name), Cache(default_root() / "build"), int(kernel.options.get("num_warps") or 4)
     for each, is_aligned in _LAYOUTS:
         if each != warps or not is_aligned:
             options, aligned = {**kernel.options, "num_warps": each}, kernel.aligned if is_aligned else ()
             kernels = (replace(kernel, options=options, aligned=aligned).text,)
-            source = Source(entry.op.module, folder, path, CompileOptions(), {path: text}, kernels=kernels)
-            built = build_triton(source, to, store)
+            built = build_triton(replace(source, kernels=kernels), to, store)
             if built.code_object and symbol in built.code_object.kernels:
                 yield built.code_object
 
@@ -270,8 +269,8 @@ def _source(
         return Source(module, folder, path, options, {}, prebuilt=given)
     kernels = tuple(settings.kernels.get(module, ()))
     has_triton = any(each.startswith("{") for each in kernels)  # a specialization of a Triton function, as JSON
-    if path.suffix == ".py" and (not embeds_cuda(text := read_text(path)) or has_triton):
-        return Source(module, folder, path, CompileOptions(), {path: text}, kernels=kernels, is_triton=True)
+    if path.suffix == ".py" and (has_triton or not embeds_cuda(read_text(path))):
+        return _triton_source(module, path, folder, kernels)
     root, source, ported = folder, path, path.suffix == ".hip"
     if vendor == "amd" and sides.ported and not ported:
         root, ported = sides.ported.absolute(), True
@@ -294,6 +293,10 @@ def _source(
         ambiguous=found.ambiguous,
         made=found.made,
     )
+
+
+def _triton_source(module: str, path: Path, folder: Path, kernels: tuple[str, ...] = ()) -> Source:
+    return Source(module, folder, path, CompileOptions(), {path: read_text(path)}, kernels=kernels, is_triton=True)
 
 
 def _with_arch(options: CompileOptions, arch: int | None, texts: Iterable[str]) -> CompileOptions:

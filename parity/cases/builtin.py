@@ -265,7 +265,7 @@ def _limits(op: Declaration) -> list[tuple[str, int]]:
     for name, values in (pair for each in alternatives(op.choices) for pair in each.items()):
         options.setdefault(name, []).extend(n for n in values if isinstance(n, int) and n > 0)
     for name in op.parsed_shapes.free:
-        if name not in options and name in op.conditions_by_name and name not in op.parsed_shapes.many:
+        if name not in options and op.conditions_on(name) and name not in op.parsed_shapes.many:
             options[name] = [n for n in limits(partial(allows, op, name)) if n]
     return [(name, n) for name, of in options.items() if of for n in dict.fromkeys((max(of), min(of)))]
 

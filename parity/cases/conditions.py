@@ -20,7 +20,7 @@ def default_options(op: Declaration, name: str, kind: str) -> Sequence[Value]:
 
 def allows(op: Declaration, name: str, value: Value) -> bool:
     """Return whether the conditions that depend on this name alone hold for a value."""
-    return all(rule(Scope({name: value})) for rule in op.conditions_by_name.get(name, ()))
+    return all(rule(Scope({name: value})) for rule in op.conditions_on(name))
 
 
 def violated_condition(op: Declaration, scope: Scope) -> str:

@@ -57,14 +57,16 @@ class DisassembledLine:
 
 
 @dataclass(frozen=True)
-class Disassembler:
-    """``llvm-objdump`` of an LLVM. Its ``llvm-mc`` is in the same folder."""
-
+class _Llvm:
     path: Path
     version: int
 
     def __str__(self) -> str:
         return f"{self.path} (LLVM {self.version})"
+
+
+class ProgramDisassembler(_Llvm):
+    """``llvm-objdump`` of an LLVM. Its ``llvm-mc`` is in the same folder."""
 
     def tool(self, name: str) -> Path:
         """Return a tool of the same LLVM."""
@@ -100,7 +102,7 @@ class Disassembler:
         return dict(zip(accepted, codes, strict=True))
 
 
-class LibraryDisassembler(Disassembler):
+class LibraryDisassembler(_Llvm):
     """LLVM's library in a wheel."""
 
     def lines(self, path: Path, name: str, where: Target, part: range) -> Iterator[DisassembledLine]:
@@ -142,6 +144,9 @@ class LibraryDisassembler(Disassembler):
         assert text is not None
         code, places = text.data(), {s.name: s.address for s in symbols(elf, ".symtab")}
         return {each: code[places[f"l{i}"] : places[f"l{i + 1}"]] for i, each in enumerate(accepted)}
+
+
+Disassembler = ProgramDisassembler | LibraryDisassembler
 
 
 def _place(file: str, line: object) -> str:
@@ -212,7 +217,7 @@ def _library(path: Path) -> Any:
 
 
 @functools.cache
-def _installed(rocm: str, path: str) -> Disassembler | None:
+def _installed(rocm: str, path: str) -> ProgramDisassembler | None:
     folders = [Path(root, "llvm/bin") for root in (rocm, "/opt/rocm") if root]
     folders += [Path(folder) for folder in path.split(os.pathsep) if folder]
     found = []
@@ -222,7 +227,7 @@ def _installed(rocm: str, path: str) -> Disassembler | None:
         except OSError:  # for example a program for a different machine
             continue
         if (version := _VERSION.search(text)) and "amdgcn" in text:
-            one = Disassembler(objdump, int(version[1]))
+            one = ProgramDisassembler(objdump, int(version[1]))
             found += [one] if one.tool("llvm-mc").is_file() else []
     return max(found, key=lambda one: one.version, default=None)
 

@@ -361,20 +361,15 @@ class Declaration:
         spelled = (self.spelling.get(name, name) for name in dtypes)
         return (kernel or self.pattern).format(**dict(zip(self.variables, spelled, strict=True)))
 
-    def kernel_names(self, dtypes: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of all kernel entries that a call launches."""
-        return tuple(self.kernel_name(dtypes, step.kernel) for step in self.steps)
-
     def bind(self, dtypes: Sequence[str]) -> dict[str, DType]:
         """Return the dtype of every type variable.
 
         Raises:
             UsageError: the op does not exist for these dtypes.
         """
-        if ",".join(dtypes) not in self.types:
+        if (text := ",".join(dtypes)) not in self.types:
             for name in dtypes:
                 dtype(name)
-            text = ",".join(dtypes)
             near = nearest(text, self.types)
             raise UsageError(f"{self.name} does not exist for [{text}]; it does for {' '.join(self.types)}{near}")
         return dict(zip(self.variables, map(dtype, dtypes), strict=True))
@@ -384,15 +379,9 @@ class Declaration:
         """The conditions of ``where``, one expression each."""
         return expression(self.where).conjuncts if self.where else ()
 
-    @functools.cached_property
-    def conditions_by_name(self) -> Mapping[str, tuple[Expression, ...]]:
-        """The conditions that depend on a single name, by that name."""
-        found: dict[str, tuple[Expression, ...]] = {}
-        for rule in self.conditions:
-            if len(rule.names) == 1 and not rule.tensors:
-                (name,) = rule.names
-                found[name] = (*found.get(name, ()), rule)
-        return found
+    def conditions_on(self, name: str) -> tuple[Expression, ...]:
+        """Return the conditions that depend on this name alone."""
+        return tuple(rule for rule in self.conditions if rule.names == {name} and not rule.tensors)
 
     @property
     def tensors_in_info(self) -> tuple[str, ...]:

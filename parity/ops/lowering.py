@@ -400,11 +400,10 @@ def _launches(op: Declaration, case: Case, view: CaseView) -> Launch:
         with op.origin.naming("args"):
             args = tuple(_argument(op, each, case, view, scope) for each in step.arguments)
         name = op.kernel_name(case.dtypes, step.kernel)
-        if op.triton_kernel and not number:
+        if op.triton_kernel:
             with op.origin.naming("kernel"):
                 name = symbol(name, op.triton_kernel.case_values(view.params, view.scope))
-        by_code = bool(op.triton_kernel) and not number
-        launches.append(Launch(name, grid.grid, grid.block, args, grid.shared_bytes, by_code=by_code))
+        launches.append(Launch(name, grid.grid, grid.block, args, grid.shared_bytes, by_code=bool(op.triton_kernel)))
     return replace(launches[0], then=tuple(launches[1:]))
 
 

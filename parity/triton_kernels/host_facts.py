@@ -50,7 +50,7 @@ def _bound(name: str, step: int) -> Callable[[Any, Any], Any]:
 
 
 class _Noting:
-    """Makes ``!=`` call ``__eq__``, which notes what differs; int and tuple have a ``__ne__`` of their own."""
+    """Makes ``!=`` call ``__eq__``, which notes what differs; the ``__ne__`` of int and tuple does not."""
 
     def __ne__(self, other: object) -> bool:
         return not self == other

@@ -315,7 +315,7 @@ def test_misread_instruction_is_not_guessed(compiled, tools, monkeypatch):
 
 
 def test_source_location_does_not_depend_on_llvm_version(given, binaries, monkeypatch):
-    real = disassembler.Disassembler.run
+    real = disassembler.ProgramDisassembler.run
     listings = []
     for spelling in (r"; ./\1", r"; \1"):  # LLVM 14, and newer versions
 
@@ -324,7 +324,7 @@ def test_source_location_does_not_depend_on_llvm_version(given, binaries, monkey
             run.stdout = re.sub(r"(?m)^; (?:\./)?(module\.cu:\d+)$", spelling, run.stdout)
             return run
 
-        monkeypatch.setattr(disassembler.Disassembler, "run", spelled)
+        monkeypatch.setattr(disassembler.ProgramDisassembler, "run", spelled)
         (given.folder / "module.hsaco").write_bytes(binaries["gfx90a"])
         listings.append(disassembled_listing(given.folder / "module.hsaco"))
     assert listings[0] == listings[1]
