@@ -143,6 +143,7 @@ def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[porting.Variant 
     built, flags_matter = attempt.built, False
     reserve: tuple[porting.Variant, Built] | None = None
     without_macro: Built | None = None
+    with_linked: Built | None = None
     for variant in attempt.variants:
         if job.attempts.exhausted:
             break
@@ -158,6 +159,9 @@ def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[porting.Variant 
             without_macro = without_macro or other  # the errors of the kernels that exist with a macro
         if not other.entries and (variant.kind == "without" or not _is_better(other, built)):
             continue
+        if not other.entries and variant.kind == "linked":  # the same without these files may compile
+            with_linked = other
+            continue
         if empty := _empty_kernels(other, source):
             if len(empty) < (len(other.entries) if built.error else len(attempt.empty_kernels)):
                 reserve = reserve or (variant, other)
@@ -167,7 +171,7 @@ def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[porting.Variant 
         return reserve
     if not built.error and not built.entries:
         return None, without_macro or replace(built, behind=porting.switches_of_kernels(source))
-    return None, built
+    return None, with_linked or built
 
 
 def _is_better(other: Built, built: Built) -> bool:

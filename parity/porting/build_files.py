@@ -86,7 +86,7 @@ class Switch:
     @property
     def says(self) -> str:
         """The equivalent setting of the project."""
-        if self.flag.startswith("#"):
+        if self.flag.startswith(("#", "__")):
             return f"{self.flag} in the source"
         flags = f'flags = ["{self.flag}"]'
         return f"{self.setting or flags} in [tool.parity]"

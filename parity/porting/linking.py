@@ -25,6 +25,8 @@ _LEVELS = 4
 """How many folders, upwards, to search for a file that includes a source."""
 _FAR = 1000
 """A distance in includes that exceeds every real distance."""
+_DEFINITIONS = "parity-definitions.cu"
+"""A file that does not exist, with definitions of variables."""
 _EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
 
 Place = tuple[Path, int]
@@ -61,6 +63,27 @@ def linked(source: Source, others: Iterable[Path]) -> Source:
     # Code that is left out of the source remains left out.
     state = RepairState(source.repairs.host)
     return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=state)
+
+
+def with_definitions(names: Iterable[str], source: Source) -> Source | None:
+    """Return the source with definitions of the variables that it declares for the device with ``extern``.
+
+    They have no values: a host program fills them, and so does ``symbols=``. None if a name is something else, or if
+    another file may define it with a value.
+    """
+    definitions, path = list[str](), source.folder / _DEFINITIONS
+    if source.ported or path in source.linked:
+        return None
+    places = _Definitions(source)
+    for name in names:
+        found = next(filter(None, map(_extern_pattern(name).search, map(code, source.files.values()))), None)
+        if found is None or places.has_value(name):
+            return None
+        definitions.append(f"{found['kind']}{name}{found['extent']};\n")
+    if not definitions:
+        return None
+    files = {**source.files, path: "".join(definitions)}
+    return replace(source, files=files, linked=(*source.linked, path), repairs=RepairState(source.repairs.host))
 
 
 def includers(path: Path) -> Iterator[Path]:
@@ -105,6 +128,15 @@ class _Definitions:
                 return hits[0] if len(hits) == 1 else None
         return next(iter(likely)) if len(likely) == 1 else None
 
+    def has_value(self, name: str) -> bool:
+        """Return True if a file near the source defines a variable with a value."""
+        defines = re.compile(
+            rf"__(?:device|constant)__[^;{{}}()]*\b{re.escape(unqualified(name))}\s*(?:\[[^;=]*\]\s*)?[={{]"
+        )
+        folders = project_of(self._source.path.parent, self._source.folder)
+        paths = {path for above in folders for pattern in _NEAR for path in _files(CUDA_SUFFIXES, above, pattern)}
+        return any(defines.search(self._code(path)) for path in paths)
+
     def _nearest(self, hits: list[Place], mentioning: dict[Path, int]) -> list[Place]:
         if len(hits) <= 1:
             return hits
@@ -141,6 +173,15 @@ def _definition_pattern(name: str) -> re.Pattern[str]:
     return re.compile(
         rf"__(?:device|constant)__[^;{{}}()]*(?<!::)\b{words[0]}\s*(?:{body}|{variable})"
         + ("" if words[0] == words[1] else rf"|\b{words[1]}\s*{body}")
+    )
+
+
+def _extern_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern for the declaration of a device variable that another file defines."""
+    word = re.escape(unqualified(name))
+    return re.compile(
+        r"\bextern\b(?P<kind>[^;{}()]*\b__(?:device|constant)__[^;{}()]*?)"
+        rf"\b{word}\s*(?P<extent>(?:\[[^;]*\])?)\s*;"
     )
 
 

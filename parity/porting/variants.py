@@ -37,7 +37,7 @@ from parity.porting.host_code import HostCode, RepairState
 from parity.porting.include_closure import closure
 from parity.porting.includes import INCLUDE, project_of
 from parity.porting.kernel_templates import guess_instantiations
-from parity.porting.linking import includers, linked, others_define
+from parity.porting.linking import includers, linked, others_define, with_definitions
 from parity.porting.sources import Source
 from parity.porting.stubs import stub_for
 
@@ -90,8 +90,8 @@ class _ForcedHeader:
 
 
 Kind = Literal[
-    "folder", "hipcc", "switches", "cuda", "halves", "headers", "linked", "part", "templates", "newest", "libraries",
-    "without", "optimized",
+    "folder", "hipcc", "switches", "cuda", "halves", "headers", "linked", "defined", "part", "templates", "newest",
+    "libraries", "without", "optimized",
 ]  # fmt: skip
 
 COMBINABLE: frozenset[Kind] = frozenset(
@@ -134,6 +134,7 @@ def _after_errors(source: Source, vendor: str, error: PortError) -> Iterator[Var
     if compiled and all(NOT_DEFINED in each.text for each in compiled):
         # Only a file that defines the names can fix these errors.
         yield Variant("linked", undefined_names(error))
+        yield Variant("defined", undefined_names(error))
         yield from _including(source)
         if vendor == "amd" and error.translation and error.translation.empty_headers and not source.without:
             yield Variant("without", ())
@@ -336,6 +337,18 @@ def _linked(source: Source, names: tuple[str, ...]) -> Source | None:
     return replace(linked(source, others), switches=(*source.switches, *includes))
 
 
+def _defined(source: Source, names: tuple[str, ...]) -> Source | None:
+    """Define the variables that the source declares with ``extern``, if no other file can be compiled with it."""
+    found = with_definitions(names, source)
+    if found is None:
+        return None
+    why = "because no file that defines it can be compiled with this one; it has no value unless symbols= fills it"
+    lines = found.files[found.linked[-1]].splitlines()
+    return replace(
+        found, switches=(*source.switches, *(Switch(" ".join(e.split()), source.path, 1, why=why) for e in lines))
+    )
+
+
 def _part(source: Source, names: tuple[str, ...]) -> Source | None:
     """Build the file that includes this source instead."""
     path = Path(os.path.normpath(source.folder / names[0]))
@@ -411,6 +424,7 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "halves": _with_half_flags,
     "headers": _with_header,
     "linked": _linked,
+    "defined": _defined,
     "part": _part,
     "templates": _instantiated,
     "newest": _newest,

@@ -84,3 +84,23 @@ def test_linking_finds_definition_by_macro(tmp_path, cache):
     (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
     assert not one.error, one.error
     assert {each.flag for each in one.switches} == {'#include "get.cu"'}
+
+
+def test_variables_of_file_that_does_not_compile_are_defined(tmp_path, cache):
+    declared = "#pragma once\nnamespace n { extern __constant__ int table[2]; }\nextern __constant__ float scale;\n"
+    (tmp_path / "common.h").write_text(declared)
+    (tmp_path / "m.cu").write_text(
+        '#include "common.h"\n__global__ void k(float* x) { x[0] = scale * n::table[int(x[0]) % 2]; }\n'
+    )
+    broken = '#include "common.h"\nnamespace n { __constant__ int table[2]; }\n__constant__ float scale;\n'
+    (tmp_path / "other.cu").write_text(broken + "__device__ int fail() { return absent; }\n")
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert [each.flag for each in one.switches] == ["__constant__ int n::table[2];", "__constant__ float scale;"]
+    assert "symbols=" in one.switches[0].why
+    assert one.switches[0].says == "__constant__ int n::table[2]; in the source"
+    (tmp_path / "other.cu").write_text(
+        broken.replace("scale;", "scale = 2;") + "__device__ int fail() { return absent; }\n"
+    )
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)  # a zero would be wrong
+    assert one.error
