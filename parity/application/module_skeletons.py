@@ -46,16 +46,30 @@ def module_skeletons(
     seen = flows(cuda.listing) if cuda else {}
     found, probes = {}, dict[str, Probe]()
     for symbol in (each.name for each in kernels):
-        probes[symbol] = partial(_not_probed, side)
-        other = cuda.symbol((spelled(symbol) or (symbol,))[-1]) if cuda else symbol
+        probes[symbol] = partial(_not_probed, symbol, side)
+        other = _counterpart(symbol, cuda) if cuda else symbol
         if cuda and other in seen:
             found[symbol] = seen[other]
             probes[symbol] = partial(_probe, prober, cuda, other, host)
     return skeletons(source, module, kernels, found, probes, host.structures, host.launches, known)
 
 
-def _not_probed(built: Built | None, args: Sequence[KernelArgument], flow: Flow | None, single: bool) -> str:
+def _counterpart(symbol: str, cuda: CodeObject) -> str:
+    """Return the symbol of the same kernel on CUDA's side.
+
+    The names of the C++ library's types differ (``std::__1::conditional``), so a name without arguments is enough.
+    """
+    names = (symbol, *reversed(spelled(symbol)))
+    return next((each for each in map(cuda.symbol, names) if each in cuda.kernels), symbol)
+
+
+def _not_probed(
+    symbol: str, built: Built | None, args: Sequence[KernelArgument], flow: Flow | None, single: bool
+) -> str:
     """Return why a kernel was not executed."""
+    left_out = built.translation.left_out if built and built.translation else ()
+    if because := next((e.because for e in left_out if e.function == unqualified(source_name(symbol))), ""):
+        return f"CUDA's side does not compile it here, so nothing was executed: {because}"
     if built is None or built.error is None:
         return "CUDA's side has no kernel of this name, so nothing was executed"
     return f"CUDA's side does not compile here, so nothing was executed{built.first_finding}"

@@ -41,6 +41,8 @@ _ALL_ERRORS = ("-Xcicc", "--error_limit=10000")
 _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(\w+)'")
 _MADE_STATIC = re.compile(r"extern declaration of the entity (\w+) is treated as a static definition")
 _WORD = re.compile(r"\w+")
+_WARP = 32
+"""Threads of a warp."""
 # .loc FILE LINE COLUMN, function_name LABEL, inlined_at FILE LINE COLUMN; the first label is at the section's begin.
 _FUNCTION = re.compile(r"(, function_name \$L__info_string)(?!0\b)\d+(?=,)")
 _FUNCTIONS = re.compile(r"(^\s*\.section\s+\.debug_str\s*\{\s*\$L__info_string0:\n)[^{}]*\}", re.MULTILINE)
@@ -120,7 +122,7 @@ def fingerprint(target: Target) -> str:
 def _options(unit: Unit) -> tuple[str, ...]:
     folders = (part for folder in unit.include for part in ("-I", str(folder)))
     forced = (part for header in unit.forced for part in ("-include", str(header)))
-    return ("-x", "cu", *FLAGS, *unit.flags, *folders, *forced)
+    return ("-x", "cu", *FLAGS, f"-DPARITY_WAVEFRONT_SIZE={_WARP}", *unit.flags, *folders, *forced)
 
 
 def _undefined(names: Iterable[str], unit: Unit, target: Target) -> CompileError:

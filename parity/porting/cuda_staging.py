@@ -32,7 +32,14 @@ from parity.porting.kernel_templates import INSTANTIATIONS, Instantiation, insta
 from parity.porting.removed_apis import headers_for
 from parity.porting.repair import repair
 from parity.porting.sources import Source
-from parity.porting.stubs import LIBRARY_NAMES, cuda_library, cuda_stub, forwarding_header, library_names
+from parity.porting.stubs import (
+    LIBRARY_NAMES,
+    cuda_library,
+    cuda_stub,
+    forwarding_header,
+    library_names,
+    needed_for,
+)
 from parity.porting.translation import Translation
 
 HIP_ON_CUDA = HEADERS / "cuda"
@@ -136,7 +143,9 @@ class _CudaStaging:
                 supplied = [each for each in headers_for((*errors, *refused)) if each[0] not in staged.removed_apis]
                 host: HostCode | None = staged.host
                 if not supplied:
-                    host = repair(staged.host, self._texts, errors, coarse=rounds >= staged_files.FINE_ROUNDS)
+                    lacks = (lambda name: bool(needed_for(name))) if self._source.without else None
+                    coarse = rounds >= staged_files.FINE_ROUNDS
+                    host = repair(staged.host, self._texts, errors, coarse=coarse, lacks=lacks)
                 if host is None or rounds == staged_files.ROUNDS or (host.stuck and not tolerate_device_errors):
                     raise self._port_error(error, staged) from None
                 # Supplying absent headers and removed APIs does not count as a round.
@@ -211,7 +220,10 @@ class _CudaStaging:
         log = known.sub(lambda match: paths[match[0]], error.log)
         log = _AFTER_PARSING.sub(lambda match: f"{source.path}:1:1: error: {match[1]}", log)
         is_parsed = _SEPARATE in log or not diagnostics(error.log)  # so that absent headers are not the cause
-        causes = (*(() if is_parsed else staged.host.missing), *staged.host.reasons_of(diagnostics(log)))
+        # A header with a stub is not absent.
+        absent = zip(staged.host.empty_headers, staged.host.missing, strict=True)
+        missing = [] if is_parsed else [text for header, text in absent if header not in staged.stubs]
+        causes = (*missing, *staged.host.reasons_of(diagnostics(log)))
         found = remedies(source, source.files, diagnostics(log))
         log = "\n".join((*_with_paths(causes, source), log))
         return PortError(error.module, error.target, log, error.files, remedies=found)

@@ -34,12 +34,15 @@ _UNSUPPORTED = re.compile(r"declared with 'error' attribute: (inline PTX.*)|^(in
 """Matches clang's and the assembler's errors for operations that no AMD GPU has (``compilers.assembler``)."""
 _DEVICE_CALL = re.compile(r"device-side kernel call/launch|no matching function for call to '(?P<name>hip\w+)'")
 """Matches clang's errors for a kernel that launches kernels or calls the runtime."""
+_NESTED = re.compile(r"requires separate compilation mode")
+"""Matches nvcc's error for a kernel that launches kernels."""
 _FAILING_CALL = '(__assert_fail("{}", __FILE__, __LINE__, __func__), hipSuccess)'
 _DECLARED = re.compile(r"[^=;\[({]*\b([A-Za-z_]\w*)\s*(?:[=;\[({]|$)")
 """Matches the first line of a declaration up to the declared name."""
 _LACKING = re.compile(
     r"undeclared|no matching|no (?:member|type|template) named|undefined template|unknown (?:type|class)"
     r"|incomplete type|does not refer to|\bdeleted\b|out-of-line definition|explicit specialization"
+    r"|is undefined|no instance of|has no member|is not a template"  # nvcc's words
 )
 
 Pieces = dict[tuple[str, int], LeftOut]
@@ -144,7 +147,8 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
     host = module.host
 
     def is_lacking(because: str) -> bool:
-        return bool(lacks and _LACKING.search(because) and any(map(lacks, quoted(because))))
+        names = quoted(because) or WORD.findall(because)[:1]  # nvcc quotes not all names
+        return bool(lacks and _LACKING.search(because) and any(map(lacks, names)))
 
     gone = {piece.function for piece in host.left_out if piece.function and not piece.is_call}
     if lacks:  # a texture reference, for example, is a host variable
@@ -162,7 +166,8 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
         unsupported = _UNSUPPORTED.search(error.text)
         words = {word for name in error.names for word in WORD.findall(name)}
         used = sorted(gone & words) if _LACKING.search(error.text) else []
-        is_removable = unsupported or used or (lacks and (host.empty_headers or is_lacking(error.text)))
+        is_nested = bool(lacks and _NESTED.search(error.text))
+        is_removable = unsupported or used or is_nested or (lacks and (host.empty_headers or is_lacking(error.text)))
         if not is_removable or host_edits(module.texts[file], line, column, module.device_macros):
             continue
         because = error.text

@@ -148,7 +148,7 @@ def _after_errors(source: Source, vendor: str, error: PortError) -> Iterator[Var
         yield Variant("cuda", more)
     if vendor == "amd":
         yield Variant("libraries", _NVIDIA_LIBRARIES)
-    if vendor == "amd" and not source.parts:
+    if not source.parts:
         yield Variant("without", ())
 
 

@@ -740,3 +740,25 @@ def test_index_that_a_search_does_not_set_leads_to_small_numbers(parity, tmp_pat
     assert parity("init", "--kernels", "src").code == 0, (tmp_path / "cases" / "nearest.py").read_text()
     result = parity("run", "--target", "gfx1100", "--examples", "10")
     assert result.code == 0, (tmp_path / "cases" / "nearest.py").read_text() + result.out
+
+
+SIDES_DIFFER = """
+#include <type_traits>
+template <class T> using Four = std::conditional_t<sizeof(T) == 4, float4, double4>;
+template <class T> __global__ void twice(Four<T>* x, typename std::conditional<sizeof(T) == 4, int, long>::type n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i].x *= 2;
+}
+template __global__ void twice<float>(float4*, int);
+__global__ void leaf(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }
+__global__ void root(float* x, int n) { leaf<<<1, 1>>>(x, n); }
+"""
+
+
+def test_init_pairs_kernels_whose_symbols_differ_and_names_what_cuda_leaves_out(parity, sources, tmp_path, with_nvcc):
+    sources(m=SIDES_DIFFER)
+    parity("init", "--kernels", "src")
+    declared = _declared(tmp_path, "m")
+    assert "\ntwice_op = Op(" in declared["twice"], declared["twice"]
+    assert "\nleaf_op = Op(" in declared["leaf"]
+    assert "kernel launch from __device__" in declared["root"] and "# root_op" in declared["root"]

@@ -142,13 +142,37 @@ __global__ void root(float* x) { leaf<<<1, 1>>>(x); }
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "cause"), [(ELSEWHERE, "function '_Z5otherf'"), (NESTED, "requires separate compilation mode")]
-)
-def test_first_error_of_cuda_is_what_remains_without_absent_headers(tmp_path, cache, with_nvcc, text, cause):
+def test_first_error_of_cuda_is_what_remains_without_absent_headers(tmp_path, cache, with_nvcc):
+    (tmp_path / "m.cu").write_text(ELSEWHERE)
+    (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
+    assert "function '_Z5otherf'" in built.first_finding, built.error
+
+
+@pytest.mark.parametrize("text", [NESTED, NESTED.replace('#include "checks.h"', "")])
+def test_kernels_that_launch_kernels_are_left_out(tmp_path, cache, with_nvcc, text):
     (tmp_path / "m.cu").write_text(text)
     (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
-    assert cause in built.first_finding, built.error
+    assert built.entries == ("_Z4leafPf",), built.error
+    (piece,) = (each for each in built.translation.left_out if each.function)
+    assert piece.function == "root" and "requires separate compilation mode" in piece.because
+
+
+def test_kernels_with_removed_apis_of_cuda_are_left_out(tmp_path, cache, with_nvcc):
+    (tmp_path / "m.cu").write_text(
+        "texture<float, 1, cudaReadModeElementType> cells;\n"
+        "__device__ float fetch(int i) { return tex1Dfetch(cells, i); }\n"
+        "__global__ void reads(float* x) { x[0] = fetch(0); }\n"
+        "__global__ void other(int* x) { x[0] = A_WARP_SIZE; }\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
+    assert built.entries == ("_Z5otherPi",), built.error
+    assert {each.function for each in built.translation.left_out if each.function} == {"fetch", "reads"}
+
+
+def test_absent_headers_with_a_stub_are_not_the_cause(tmp_path, cache, with_nvcc):
+    (tmp_path / "m.cu").write_text("#include <helper_cuda.h>\n__global__ void k(int* x) { x[0] = absent; }\n")
+    (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
+    assert "absent" in built.first_finding, built.first_finding
 
 
 def test_commands_of_a_notebook_are_left_out(tmp_path, cache, with_nvcc):
