@@ -117,10 +117,10 @@ def passing_wavefront_widths(
         return
     there, here = widths[other], widths[column]
     texts = {path.name: text for path in code[column].sources if (text := _text_of(path, own))}
-    if not alike or _ASSEMBLY in own:
-        yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here", ()
-    elif place := _selecting_place(texts, column.target, other.target):
+    if alike and (place := _selecting_place(texts, column.target, other.target)):
         yield f"passes on {other.target} with {there} lanes, and with the code that {place} selects there", ()
+    elif not alike or _ASSEMBLY in own:
+        yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here", ()
     elif _EXCHANGE.search(own) or any(map(_WIDTH.search, texts.values())):
         said = f"passes on {other.target}: correct only at width {there}, and here a wavefront has {here} lanes"
         yield said, (Fact.PASSES_AT_OTHER_WIDTH,)

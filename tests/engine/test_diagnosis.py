@@ -154,6 +154,8 @@ def test_width_is_not_blamed_without_exchange_between_lanes(tmp_path):
     (tmp_path / "chosen.h").write_text(
         "__global__ void chosen(const int* x, int* y) {\n    int sum = x[threadIdx.x];\n#ifdef __gfx1100__\n"
         "    sum += __shfl_xor_sync(~0u, sum, 16);\n#endif\n    y[threadIdx.x] = sum + warpSize;\n}\n"
+        "__global__ void assembled(const int* x, int* y) {\n    int sum = x[threadIdx.x];\n#ifdef __gfx90a__\n"
+        '    asm("v_add_u32 %0, %0, 1" : "+v"(sum));\n#endif\n    y[threadIdx.x] = sum;\n}\n'
     )
     modules = {"k": tmp_path / "k.cu"}
     code = {each: build(tmp_path, modules, [each.target])[0].code_object for each in (gfx90a, gfx1100)}
@@ -161,13 +163,13 @@ def test_width_is_not_blamed_without_exchange_between_lanes(tmp_path):
         name: [
             said for said, _ in passing_wavefront_widths(code[gfx90a].symbol(name), gfx90a, code, lambda other: True)
         ]
-        for name in ("plain", "rows", "pairs", "chosen")
+        for name in ("plain", "rows", "pairs", "chosen", "assembled")
     }
     assert said["plain"] == ["passes on gfx1100; lanes exchange nothing, so the width of a wavefront is not the cause"]
     width = ["passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes"]
     assert said["rows"] == said["pairs"] == width
     selected = "passes on gfx1100 with 32 lanes, and with the code that __gfx1100__ at chosen.h:3 selects there"
-    assert said["chosen"] == [selected]
+    assert said["chosen"] == said["assembled"] == [selected]
 
 
 def test_port_itself_is_among_sources_of_its_code(tmp_path):
