@@ -19,6 +19,9 @@ _DEATH_SIGNAL = 1
 PATIENCE = 60.0
 """Seconds after which an interrupted child is killed: native code that never returns does not notice a signal."""
 
+LINGER = 5.0
+"""Seconds that threads and handlers of atexit have to end after the result: Python would wait for them forever."""
+
 
 def run_supervised(command: Callable[[], int]) -> int:
     """Call a command in a child process and return its result, in both processes.
@@ -40,6 +43,9 @@ def run_supervised(command: Callable[[], int]) -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     code = command()
     os.write(sender, bytes([code]))
+    leaving = threading.Timer(LINGER, os._exit, [code])
+    leaving.daemon = True
+    leaving.start()
     return code
 
 

@@ -127,9 +127,16 @@ class Expected:
         form = self.value.dtype, self.value.shape
         for name, other in others.items():
             found = np.asarray(other)
+            if not is_plain(other):
+                return f"{name} of type {type(other).__name__} instead of an array"
             if (found.dtype, found.shape) != form:
                 return f"{name} of {found.dtype} and shape {found.shape}, unlike the value ({form[0]} and {form[1]})"
         return ""
+
+
+def is_plain(given: object) -> bool:
+    """Return whether operators of an array are NumPy's: not those of a masked array, or of another subclass."""
+    return type(given) is np.ndarray or not isinstance(given, np.ndarray)
 
 
 def _misfit(given: object, shape: tuple[int, ...], kinds: str) -> str:
@@ -138,6 +145,8 @@ def _misfit(given: object, shape: tuple[int, ...], kinds: str) -> str:
     ``kinds`` are the permitted kinds of NumPy's types.
     """
     found = np.asarray(given)
+    if not is_plain(given):
+        return f"is of type {type(given).__name__} instead of an array"
     if found.dtype.kind not in kinds:
         return f"is of type {found.dtype} instead of {'bool' if kinds == 'b' else 'a number'}"
     fits = found.ndim <= len(shape) and all(a in (1, b) for a, b in zip(found.shape[::-1], shape[::-1], strict=False))

@@ -241,6 +241,9 @@ def room(limits):
     [
         (lambda: Expected([1.0]), "the reference gives a list for out; Expected takes an array without a mask"),
         (lambda: Expected(np.ma.masked_all(3, np.float32)), "gives a MaskedArray for out"),
+        (lambda: Expected(ONES.view(np.recarray)), "gives a recarray for out"),
+        (lambda: Expected(ONES, alternatives=(ONES.view(np.matrix),)), "alternatives[0] of type matrix instead of"),
+        (lambda: Expected(ONES, nan_allowed=np.ma.masked_all(3, bool)), "nan_allowed, which is of type MaskedArray"),
         (lambda: Expected(ONES, unspecified=ONES), "unspecified, which is of type float32 instead of bool"),
         (lambda: Expected(ONES, nan_allowed=np.ones(2, bool)), r"nan_allowed, which has shape (2,) instead of (3,)"),
         (lambda: Expected(ONES, sign_of_zero=np.ones((3, 1), bool)), "sign_of_zero, which has shape (3, 1)"),

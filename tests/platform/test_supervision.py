@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = """
-import atexit, os, signal, sys, time
+import atexit, os, signal, sys, threading, time
 from parity.platform import supervision
 from parity.platform.supervision import run_supervised
 {setting}
@@ -36,15 +36,16 @@ def started(body, setting=""):
         ("return 0", 0, ""),
         ("return 3", 3, ""),
         ("atexit.register(os._exit, 0); return 1", 1, ""),
+        ("threading.Thread(target=threading.Event().wait).start(); return 1", 1, ""),
         ("os._exit(0)", 2, "parity: the process was ended with exit code 0 before it had a result"),
         ("os._exit(1)", 2, "parity: the process was ended with exit code 1 before it had a result"),
         ("os.execv('/bin/true', ['true'])", 2, "parity: the process was ended with exit code 0 before it had a result"),
         ("os.kill(os.getpid(), 9)", 3, "parity: the process was ended by SIGKILL before it had a result"),
     ],
-    ids=["returns-0", "returns-3", "atexit", "exits-0", "exits-1", "replaced", "killed"],
+    ids=["returns-0", "returns-3", "atexit", "thread", "exits-0", "exits-1", "replaced", "killed"],
 )
 def test_run_supervised_believes_only_returned_code(body, code, message):
-    process = started(body)
+    process = started(body, "supervision.LINGER = 0.1")
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err.startswith(message), bool(err)) == (code, True, bool(message)), err
 
