@@ -196,6 +196,20 @@ ATTEMPTS = {
     "reference-of-other-types": Attempt(
         WRONG + reference('{"out": np.asarray(x)}'), 1, "mapping of out, in which out is of type ndarray"
     ),
+    "reference-of-own-class": Attempt(
+        WRONG
+        + at_start("from parity.reference import Expected\nclass Own(Expected): pass")
+        + reference("Own(x, unspecified=True)"),
+        1,
+        "the reference returns one Own; it must return an Expected",
+    ),
+    "reference-of-array-with-own-operators": Attempt(
+        WRONG
+        + at_start("class Equal(np.ndarray):\n    def __array_ufunc__(self, *a, **k): return np.ones(self.shape, bool)")
+        + reference("reference.Expected(x.view(Equal))"),
+        1,
+        "the reference gives a Equal for out",
+    ),
     "reference-none": Attempt(WRONG + reference("None"), 1, "it must return an Expected"),
     # Cases.
     "cases-only-empty": Attempt(WRONG + declared("choices={'numel': (0,)}"), 2),
@@ -217,6 +231,11 @@ ATTEMPTS = {
     "cases-op-without-kernel-entry": Attempt(WRONG + declared("only=lambda *types: False"), 2),
     "cases-without-threads-for-small-sizes": Attempt(
         WRONG + declared("grid='numel-9'"), 2, "'numel-9' is -8 with numel=1: a launch needs 1 or more along every dim"
+    ),
+    "cases-op-of-own-class": Attempt(
+        WRONG + edit(CASES, "import Op", "import Op as Base\n\nclass Op(Base):\n    pass"),
+        2,
+        "is of class Op; use Op itself",
     ),
     "cases-no-op": Attempt(WRONG + edit(CASES, "leaky_relu_op = Op(", "def later(): Op("), 2, "declare no op"),
     "cases-empty-folder": Attempt(
@@ -304,6 +323,12 @@ ATTEMPTS = {
     ),
     "atexit-ends-process": Attempt(
         WRONG + at_start("import atexit, os\natexit.register(os._exit, 0)"), 1, "value", alone=True
+    ),
+    "thread-never-ends": Attempt(
+        WRONG + at_start("import threading\nthreading.Thread(target=threading.Event().wait).start()"),
+        1,
+        "value",
+        alone=True,
     ),
     "thread-ends-process": Attempt(
         WRONG + at_start("import os, threading\nthreading.Timer(0.2, os._exit, (0,)).start()"), 1, "value", alone=True

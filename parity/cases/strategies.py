@@ -49,7 +49,7 @@ def case_strategy(op: Declaration, dtypes: Sequence[str], launches: str) -> st.S
         if "aliased" in flags and op.aliased:
             tensors[op.aliased[1]] = tensors[op.aliased[0]]
         params = {
-            name: _as_number(drawn[name], resolve_dtype(kind, types))
+            name: _as_number(op, name, drawn[name], resolve_dtype(kind, types))
             if name in drawn
             else parameter(draw, resolve_dtype(kind, types), op.values, exact=exact)
             for name, kind in op.params.items()
@@ -156,5 +156,8 @@ def _draw_names(op: Declaration, draw: Draw) -> Scope:
         return draw_values(draw, op.parsed_shapes, op.choices, tuple(op.params), partial(default_options, op))
 
 
-def _as_number(value: Value, kind: DType) -> float | int:
-    return float(value) if kind.is_float else int(value)
+def _as_number(op: Declaration, name: str, value: Value, kind: DType) -> float | int:
+    try:
+        return float(value) if kind.is_float else int(value)
+    except (OverflowError, ValueError) as error:
+        raise op.origin.error(f"choices: a value of {name} is not of type {kind}: {error}") from None

@@ -47,7 +47,9 @@ class Step:
         """
         block = (threads, 1, 1) if threads else _dims(self.block, scope)
         scope = Scope({"threads": math.prod(block), **scope.names}, scope.tensors, scope.failed)
-        shared = whole(expression(str(self.shared))(scope), str(self.shared))
+        rule = expression(str(self.shared))
+        if (shared := whole(rule(scope), rule.text)) < 0:
+            raise UsageError(f"shared={rule.text!r} is {shared} bytes with {rule.shown(scope)}; correct it")
         # The host of an elementwise kernel launches at least one block.
         grid = (blocks, 1, 1) if blocks else _dims(self.grid or "max(1, ceil(numel/threads))", scope)
         return Grid(grid, block, shared)

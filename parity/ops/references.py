@@ -112,12 +112,12 @@ def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Map
         UsageError: the result is not one ``Expected`` per output.
     """
     names = list(op.compared)
-    if isinstance(found, Expected) and len(names) == 1:
+    if type(found) is Expected and len(names) == 1:
         return {names[0]: found}
     got = f"one {type(found).__name__}"
     if isinstance(found, Mapping):
         got = f"a mapping of {' '.join(map(str, found))}"
-        others = [name for name, each in found.items() if not isinstance(each, Expected)]
+        others = [name for name, each in found.items() if type(each) is not Expected]
         if set(found) == set(names) and not others:
             return {name: found[name] for name in names}
         if others:

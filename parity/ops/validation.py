@@ -173,6 +173,7 @@ def _check_triton(op: Declaration) -> None:
 
 def _check_names(op: Declaration) -> None:
     """Check names that must be inputs, tensors, layouts or streams."""
+    _check_unique_names(op)
     in_place = (op.in_place,) if op.in_place else ()
     in_symbols = [each for each in op.symbols.values() if isinstance(each, str)]
     streams = op.data.values() if isinstance(op.data, Mapping) else (op.data,)
@@ -189,6 +190,18 @@ def _check_names(op: Declaration) -> None:
     for stream in (each for group in streams for each in group):
         if not is_stream(stream):
             _check_known(op, "data", [stream], {**STREAMS, **BLOCK_STREAMS, **INDEX_STREAMS})
+
+
+def _check_unique_names(op: Declaration) -> None:
+    """Check that a name has one meaning."""
+    meanings: dict[str, str] = {}
+    for field in ("inputs", "outputs", "updates", "workspace", "params", "scalars"):
+        for name in getattr(op, field):
+            if name in meanings:
+                raise _error(
+                    op, f"{name} is in {meanings[name]}= and in {field}=; a kernel updates what is in updates="
+                )
+            meanings[name] = field
 
 
 def _check_known(op: Declaration, what: str, names: Iterable[str], known: Collection[str]) -> None:
@@ -228,6 +241,9 @@ def _check_shapes(op: Declaration) -> None:
         _check_output_extents(op)
     for option in alternatives(op.choices):
         _check_known(op, "name in choices", option, _case_names(op))
+        for name, values in option.items():
+            if not len(values):
+                raise _error(op, f"choices: {name} has no values")
     if op.layouts and op.choices:
         raise _error(op, "layouts draws everything, so nothing is drawn from choices; leave one out")
 

@@ -232,7 +232,9 @@ def _read_ops(modules: Mapping[Path, ModuleType]) -> tuple[dict[str, Op], dict[s
     problems: list[str] = []
     for path, module in modules.items():
         for op in (value for value in vars(module).values() if isinstance(value, Op)):
-            if op.name in ops and ops[op.name] is not op:
+            if type(op) is not Op:  # its methods could decide verdicts
+                problems.append(f"{op.declared}: the op {op.name} is of class {type(op).__name__}; use Op itself")
+            elif op.name in ops and ops[op.name] is not op:
                 problems.append(f"{op.declared}: the op {op.name} is declared already at {ops[op.name].declared}")
             else:
                 ops[op.name] = op

@@ -229,6 +229,10 @@ def test_data_is_drawn_by_input_and_range():
         ({"args": "x:f32 out"}, "x:f32: x already has a type"),
         ({"args": "x out n-1"}, "'n-1' is not an argument; write name"),
         ({"choices": {"q": (1,)}}, "unknown name in choices 'q'"),
+        ({"choices": {"c": ()}}, "choices: c has no values"),
+        ({"workspace": {"out": "T"}}, "out is in outputs= and in workspace="),
+        ({"updates": {"x": "T"}}, "x is in inputs= and in updates="),
+        ({"outputs": {"out": "T", "x": "T"}}, "x is in inputs= and in outputs="),
         ({"strides": {"x": "anyy"}}, "unknown strides 'anyy'; did you mean any"),
         ({"strides": {"z": "any"}}, "unknown tensor with strides 'z'"),
         ({"data": ("nrmal",)}, "unknown data 'nrmal'; did you mean normal"),
@@ -260,6 +264,7 @@ def test_invalid_declaration_raises(more, says):
             "x=3x4~normal@0",
             r"test_declaration.py:\d+: .* column 1: a division by zero with c=2, r=3; exclude",
         ),
+        ({"shared": "c-9"}, "x=3x4~normal@0", r"test_declaration.py:\d+: .*shared='c-9' is -7 bytes with c=2"),
         ({"grid": "r, c, 1, 1"}, "x=3x4~normal@0", "has 4 dims; a grid and a block have one to three"),
         ({"args": "x out n:u8=r*c*99"}, "x=3x4~normal@0", r"op toy.glu: args: n=594 is outside of u8"),
     ],
@@ -279,6 +284,12 @@ def test_launch_without_threads_is_error_unless_case_is_empty(field, rule, size)
     assert not isinstance(raised.value, ShapeMismatch)
     with pytest.raises(ShapeMismatch, match="a launch needs 1 or more"):
         op.parse("toy.glu[f32](x=0x10~normal@0)")
+
+
+def test_choice_beyond_type_of_parameter_is_error():
+    op = declared(params={"scale": "f32"}, choices={"scale": (10**400,)})
+    with pytest.raises(UsageError, match=r"toy.glu: choices: a value of scale is not of type f32: int too large"):
+        sample(op.cases(("f32",)), 0, 3)
 
 
 def test_parse_mismatched_case_raises_shape_mismatch():
