@@ -135,7 +135,7 @@ class Expected:
 
 
 def is_plain(given: object) -> bool:
-    """Return whether operators of an array are NumPy's: not those of a masked array, or of another subclass."""
+    """Return whether an array has NumPy's own operators. Masked arrays and other subclasses replace them."""
     return type(given) is np.ndarray or not isinstance(given, np.ndarray)
 
 
