@@ -10,7 +10,6 @@ CUDA's names that only a macro pastes together (``cu ## name``) are defined as H
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from parity.porting.device_words import device_macros
 from parity.porting.host_pieces import TypeName, type_in_host_head
 
 TABLE = Path(__file__).with_name("implicit_includes.csv")
+_IMPLIED = [(re.compile(row["name"]), row["directive"]) for row in read_table(TABLE)]
 
 _LACKING = re.compile(
     r"(?:undeclared identifier|unknown (?:type|template) name|no type named|incomplete type)"
@@ -74,7 +74,7 @@ def _lines(error: str, texts: Iterable[str]) -> Iterator[str]:
         if not any(map(defined.search, texts)):
             yield _within(spaces, f"class {name} {{}};")
     if missing := _LACKING.search(error):
-        lines = (line.format(missing[1]) for pattern, line in _table() if pattern.fullmatch(missing[1]))
+        lines = (line.format(missing[1]) for pattern, line in _IMPLIED if pattern.fullmatch(missing[1]))
         yield from itertools.islice(lines, 1)
 
 
@@ -105,8 +105,3 @@ def _types(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collec
 
 def _within(namespaces: Sequence[str], text: str) -> str:
     return "".join((*(f"namespace {each} {{ " for each in namespaces), text, " }" * len(namespaces)))
-
-
-@functools.cache
-def _table() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(row["name"]), row["directive"]) for row in read_table(TABLE))

@@ -6,9 +6,8 @@ without these headers does not get them.
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
@@ -16,6 +15,7 @@ from parity.model.finding import Finding
 from parity.platform.files import read_table
 
 TABLE = Path(__file__).with_name("removed_apis.csv")
+_ROWS = {row["name"]: row for row in read_table(TABLE)}
 
 _MISSING = re.compile(
     r'identifier "(?P<name>\w+)" is undefined|function "(?P<refused>\w+)" was declared deprecated'
@@ -28,10 +28,5 @@ def headers_for(messages: Iterable[Diagnostic]) -> Iterator[tuple[str, Finding]]
     for message in messages:
         for match in _MISSING.finditer(message.text):
             name = match["name"] or match["refused"] or f"{match['space']}::{match['member']}"
-            if row := _table().get(name):
+            if row := _ROWS.get(name):
                 yield row["header"], Finding(name, *message.places[0], f"{row['header']}: {row['reason']}")
-
-
-@functools.cache
-def _table() -> Mapping[str, dict[str, str]]:
-    return {row["name"]: row for row in read_table(TABLE)}

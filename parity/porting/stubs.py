@@ -14,7 +14,6 @@ names the stubs of other headers.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import re
 import sysconfig
@@ -25,6 +24,7 @@ from pathlib import Path
 
 from parity.compilers.include import STUBS
 from parity.platform.files import read_rows
+from parity.platform.installation import package_folders
 from parity.porting.cuda_names import header_rules
 
 TABLE = Path(__file__).with_name("stubs.csv")
@@ -131,6 +131,11 @@ class _Need:
     sentence: str
 
 
+_STUBS = read_rows(TABLE, Stub)
+_LIBRARIES = {library.name: library for library in read_rows(LIBRARIES, Library)}
+_NEEDS = read_rows(NEEDS, _Need)
+
+
 @dataclass(frozen=True)
 class Choice:
     """The real libraries and stubs for the headers that a project includes and does not contain.
@@ -153,13 +158,13 @@ def choose(headers: Iterable[str], stubbed: Collection[str] = (), rocm: Path | N
     real: dict[Library, tuple[Path, ...]] = {}
     flags: list[str] = []
     for name in dict.fromkeys(stub.library for stub in known.values()):
-        library = _libraries()[name]
+        library = _LIBRARIES[name]
         path = () if name in stubbed or os.environ.get(POLICY) == "always" else library.search_path(rocm)
         own = [header for header, stub in known.items() if stub.library == name]
         if path and all(_find(header, path) for header in own):
             real[library] = path
         flags += library.defines
-    stubs = {header: stub.header for header, stub in known.items() if _libraries()[stub.library] not in real}
+    stubs = {header: stub.header for header, stub in known.items() if _LIBRARIES[stub.library] not in real}
     return Choice(stubs, real, tuple(flags))
 
 
@@ -181,18 +186,18 @@ def library_stamp(library: Library, path: Sequence[Path]) -> Iterator[str]:
 
 def libraries() -> tuple[Library, ...]:
     """Return all libraries that have a stub."""
-    return tuple(_libraries().values())
+    return tuple(_LIBRARIES.values())
 
 
 @functools.cache
 def stub_for(header: str) -> Stub | None:
     """Return the first row of the table whose pattern matches a header."""
-    return next((stub for stub in _stubs() if fnmatchcase(header, stub.pattern)), None)
+    return next((stub for stub in _STUBS if fnmatchcase(header, stub.pattern)), None)
 
 
 def stubbed_libraries(headers: Iterable[str]) -> Iterator[Library]:
     """Generate the libraries with a place, whose real headers could replace these stubs."""
-    for library in dict.fromkeys(_libraries()[stub.library] for header in headers if (stub := stub_for(header))):
+    for library in dict.fromkeys(_LIBRARIES[stub.library] for header in headers if (stub := stub_for(header))):
         if library.place:
             yield library
 
@@ -203,7 +208,7 @@ def cuda_stub(header: str) -> str:
     Stubs replace CUDA's own headers only if nothing but host code needs them.
     """
     stub = stub_for(header)
-    return cuda_library(header) or (stub.header if stub and _libraries()[stub.library].nvcc else "")
+    return cuda_library(header) or (stub.header if stub and _LIBRARIES[stub.library].nvcc else "")
 
 
 def cuda_library(header: str) -> str:
@@ -218,13 +223,13 @@ def forwarding_header(stub: str) -> str:
 
 def needed_for(name: str) -> str:
     """Return advice on the library that a name belongs to; empty if parity's headers should have the name."""
-    return next((need.sentence for need in _needs() if need.pattern.fullmatch(name)), "")
+    return next((need.sentence for need in _NEEDS if need.pattern.fullmatch(name)), "")
 
 
 def library_of(stub: str) -> str:
     """Return the library that a stub such as ``parity/thrust.h`` replaces; empty for any other header."""
     name = stub.removesuffix(".h")
-    return next((row.library for row in _stubs() if name.startswith(row.header.removesuffix(".h"))), "")
+    return next((row.library for row in _STUBS if name.startswith(row.header.removesuffix(".h"))), "")
 
 
 def _search_paths(place: str, rocm: Path | None) -> Iterator[tuple[Path, ...]]:
@@ -234,9 +239,8 @@ def _search_paths(place: str, rocm: Path | None) -> Iterator[tuple[Path, ...]]:
     elif place == "rocm":
         yield from ((Path(root, "include"),) for root in (os.environ.get("ROCM_PATH"), "/opt/rocm", "/usr") if root)
     elif place == "torch":
-        spec = importlib.util.find_spec("torch")
-        for root in (spec and spec.submodule_search_locations) or ():
-            include = Path(root, "include")
+        for root in package_folders("torch"):
+            include = root / "include"
             yield include, include / "torch" / "csrc" / "api" / "include", Path(sysconfig.get_path("include"))
     else:
         yield tuple(map(Path, place.split()))
@@ -244,21 +248,6 @@ def _search_paths(place: str, rocm: Path | None) -> Iterator[tuple[Path, ...]]:
 
 def _find(name: str, path: Iterable[Path]) -> Path | None:
     return next((found for folder in path if (found := folder / name).exists()), None)
-
-
-@functools.cache
-def _stubs() -> tuple[Stub, ...]:
-    return read_rows(TABLE, Stub)
-
-
-@functools.cache
-def _libraries() -> Mapping[str, Library]:
-    return {library.name: library for library in read_rows(LIBRARIES, Library)}
-
-
-@functools.cache
-def _needs() -> tuple[_Need, ...]:
-    return read_rows(NEEDS, _Need)
 
 
 def library_names(texts: Iterable[str], *, cuda: Path | None = None) -> str:

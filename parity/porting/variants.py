@@ -7,7 +7,6 @@ reports the chosen one.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 import re
@@ -89,6 +88,9 @@ class _ForcedHeader:
     reason: str
 
 
+_FORCED_HEADERS = {row.header: row for row in read_rows(Path(__file__).with_name("forced_headers.csv"), _ForcedHeader)}
+
+
 Kind = Literal[
     "folder", "hipcc", "switches", "cuda", "halves", "headers", "linked", "defined", "part", "templates", "newest",
     "libraries", "without", "optimized",
@@ -163,7 +165,7 @@ def _flag_variants(source: Source, vendor: str, error: PortError, tested: Iterab
         yield Variant("cuda", cudas)
     if vendor == "amd":
         yield Variant("linked", undefined_names(error))
-    for rule in _forced_headers().values():
+    for rule in _FORCED_HEADERS.values():
         if vendor in rule.vendors and reports(rule.errors):
             yield Variant("headers", (rule.header, f"{_SETTING_PREFIX[vendor]}-force-include"))
     if reports(_AMBIGUOUS):
@@ -300,7 +302,7 @@ def _with_half_flags(source: Source, names: tuple[str, ...]) -> Source | None:
 def _with_header(source: Source, names: tuple[str, ...]) -> Source | None:
     """Force a header in, if the source has code that needs it."""
     header, setting = names
-    rule = _forced_headers()[header]
+    rule = _FORCED_HEADERS[header]
     if source.ported or header in source.options.forced or not (place := _first(source, rule.uses, code)):
         return None
     switch = Switch(f"-include {header}", *place, f'{setting} = ["{header}"]', why=rule.reason)
@@ -396,11 +398,6 @@ def _fresh_repairs(source: Source) -> RepairState:
     host = source.repairs.host
     kept = HostCode(empty_headers=host.empty_headers, missing=host.missing, implied=host.implied, pasted=host.pasted)
     return RepairState(kept)
-
-
-@functools.cache
-def _forced_headers() -> Mapping[str, _ForcedHeader]:
-    return {row.header: row for row in read_rows(Path(__file__).with_name("forced_headers.csv"), _ForcedHeader)}
 
 
 def _first_test(source: Source, macro: str) -> tuple[Path, int] | None:
