@@ -38,11 +38,6 @@ class EntryRecord:
     outside: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def is_current(self) -> bool:
-        """True if these headers still have the same content."""
-        return self.outside == _digests(map(Path, self.outside))
-
 
 def write_record(
     code: CodeObject,
@@ -68,7 +63,7 @@ def write_record(
 def current_entry(cache: Cache, key: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
     """Return the folder of an entry and whether it existed. Builds it again if headers of its record have changed."""
     folder, existed = cache.get(key, build)
-    if existed and not read_record(folder).is_current:
+    if existed and (known := read_record(folder).outside) != _digests(map(Path, known)):
         cache.forget(key)
         return cache.get(key, build)
     return folder, existed

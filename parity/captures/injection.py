@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -17,7 +16,7 @@ from parity.compilers import zig
 from parity.errors import MissingTool, NotAvailable, ParityError, UsageError
 from parity.platform.cache import Cache, default_root, digest
 from parity.platform.files import naming_write_errors
-from parity.platform.installation import install_command
+from parity.platform.installation import install_command, package_folders
 
 PARTS = ".parts"
 """The suffix of the folder that holds a capture while the program runs."""
@@ -73,8 +72,7 @@ def cupti() -> Path:
     Raises:
         MissingTool: it is not installed.
     """
-    spec = importlib.util.find_spec("nvidia")
-    roots = [Path(each) for each in (spec.submodule_search_locations or [])] if spec else []
+    roots = package_folders("nvidia")
     found = [path for root in roots for path in sorted(root.glob("cu*/lib/libcupti.so.*"), reverse=True)]
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     for place in ("extras/CUPTI/lib64", "lib64", "targets/x86_64-linux/lib"):

@@ -13,6 +13,7 @@ from parity.compilers.headers import HipHeaders
 from parity.compilers.include import HEADERS
 from parity.compilers.targets import Target
 from parity.platform.cache import digest
+from parity.platform.files import find_below
 
 
 def fingerprint(target: Target, headers: HipHeaders | None) -> str:
@@ -21,18 +22,15 @@ def fingerprint(target: Target, headers: HipHeaders | None) -> str:
     Raises:
         MissingTool: the compiler or the device libraries are not installed.
     """
+    named = [(file.name, file) for file in library_files()]
+    named += [(file.relative_to(HEADERS).as_posix(), file) for file in sorted(find_below(HEADERS))]
     return digest(
         compiler_version(),
         " ".join((*HIP_FLAGS, *LIBCPP_FLAGS, *DUMPED)),
         target.gpu,
         *controls(target),
         headers.folder.name if headers else "",
-        *(f"{file.name} {_file_digest(file, file.stat().st_mtime_ns)}" for file in library_files()),
-        *(
-            f"{file.relative_to(HEADERS).as_posix()} {_file_digest(file, file.stat().st_mtime_ns)}"
-            for file in sorted(HEADERS.rglob("*"))
-            if file.is_file()
-        ),
+        *(f"{name} {_file_digest(file, file.stat().st_mtime_ns)}" for name, file in named),
     )
 
 

@@ -32,6 +32,7 @@ from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject, source_name, unqualified
 from parity.platform.cache import digest
+from parity.platform.files import find_below
 
 FLAGS = flags_for("nvcc")
 
@@ -115,7 +116,7 @@ def fingerprint(target: Target) -> str:
     Raises:
         MissingTool: nvcc is not installed.
     """
-    own = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
+    own = (path.read_bytes() for path in sorted(find_below(HEADERS)))
     return digest(target.name, *FLAGS, nvcc_version(), wheel_versions(), host_version(), *own)
 
 

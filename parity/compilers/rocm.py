@@ -27,6 +27,7 @@ from parity.compilers.targets import DEFAULT_TARGETS, Target
 from parity.compilers.unit import Unit
 from parity.errors import MissingTool, UsageError, nearest
 from parity.platform.cache import digest
+from parity.platform.files import find_below
 
 VARIABLE = "PARITY_TOOLCHAIN"
 WHEELS = "wheels"
@@ -54,7 +55,7 @@ class InstalledRocm:
     is_installed = True
 
     def __str__(self) -> str:
-        return f"{self.compiler.name} of HIP {'.'.join(map(str, self.version))}, {self.compiler}"
+        return f"{self.described}, {self.compiler}"
 
     @functools.cached_property
     def clang(self) -> Path | None:
@@ -88,7 +89,7 @@ class InstalledRocm:
         """Return the digest of everything except the source that affects a compilation."""
         library = self.library
         stamp = str((library / "ocml.bc").stat().st_mtime_ns) if library and library.is_dir() else ""
-        headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
+        headers = (path.read_bytes() for path in sorted(find_below(HEADERS)))
         return digest(str(self), str(self.clang), str(library), stamp, " ".join(HIP_FLAGS), target.gpu, *headers)
 
     def run(self, command: Sequence[str | Path], folder: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ from parity.emulator.language import Dim3, Language, LaunchShape
 from parity.emulator.launch_checks import check_shape
 from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.loading import KernelLoader, LoadedKernel
-from parity.emulator.memory import Allocation, Bytes, DeviceMemory, zeroed_pages
+from parity.emulator.memory import READABLE, WRITABLE, Allocation, Bytes, DeviceMemory, zeroed_pages
 from parity.emulator.printing import RECORD, printed
 from parity.emulator.programs import Kind, Programs
 from parity.emulator.runtime_headers import constants, structure
@@ -44,8 +44,6 @@ _NO_REGISTER = 0xFFFFFFFF
 
 _SLICE: int = constants("threaded.h")["SLICE"]
 _PAGES: int = constants("memory.h")["PAGES"]
-_WRITABLE: int = constants("memory.h")["WRITABLE"]
-_READABLE: int = constants("memory.h")["READABLE"]
 _Context = structure("memory.h", "Context")
 _Sparse = structure("memory.h", "Sparse")
 _FILE = re.compile(r"^\t\.file\t.*\n", re.MULTILINE)
@@ -93,7 +91,7 @@ class Device:
     ) -> None:
         self.instruction_budget = instruction_budget
         self._counted, self._traced, self._shadow = counted, traced, shadow
-        self._fresh = _WRITABLE | _READABLE if initialized else _WRITABLE
+        self._fresh = WRITABLE | READABLE if initialized else WRITABLE
         kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
         # Unchecked code may write anywhere in a memory, and every written page takes space.
         self._memory = memory = memory or DeviceMemory(capacity, spread=spread and (checked or traced))
@@ -184,9 +182,9 @@ class Device:
         at = self._part(allocation, offset, raw.size)
         self._memory.data[at] = raw
         if at.start < self._memory.end:
-            state: Any = _READABLE if constant else _READABLE | _WRITABLE
+            state: Any = READABLE if constant else READABLE | WRITABLE
             if defined is not None:
-                state = np.where(np.asarray(defined, bool).reshape(-1), state, _WRITABLE)
+                state = np.where(np.asarray(defined, bool).reshape(-1), state, WRITABLE)
             self._memory.state[at] = state
 
     def read(self, allocation: Allocation, offset: int = 0, size: int | None = None) -> Bytes:
@@ -201,7 +199,7 @@ class Device:
         self, allocation: Allocation, offset: int = 0, size: int | None = None
     ) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return, for each byte that ``read`` returns, whether the host or a kernel has written it."""
-        return np.greater_equal(self._memory.state[self._part(allocation, offset, size)], _READABLE)
+        return np.greater_equal(self._memory.state[self._part(allocation, offset, size)], READABLE)
 
     def accessed(self, allocation: Allocation) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Return, for each byte, whether the last launch read it, and whether it wrote it.
@@ -223,7 +221,7 @@ class Device:
         """
         found = self._memory.allocate_sparse(nbytes, name)
         tile = np.ascontiguousarray(content).reshape(-1).view(np.uint8)
-        state = _READABLE * bool(tile.size) | _WRITABLE * writable
+        state = READABLE * bool(tile.size) | WRITABLE * writable
         place = tile.ctypes.data if tile.size else 0
         self._context.sparse[len(self._tiles)] = _Sparse(found.address, found.size, place, tile.size, state)
         self._tiles.append(tile)
@@ -236,7 +234,7 @@ class Device:
         """
         pages = np.sort(self._opened[: self._context.openings])
         data, state = self._memory.sparse_pages(allocation, pages)
-        written = (state >= _READABLE).view(f"u{dtype.itemsize}").astype(bool)
+        written = (state >= READABLE).view(f"u{dtype.itemsize}").astype(bool)
         page, place = np.nonzero(written)
         return pages.astype(np.int64)[page] * written.shape[1] + place, data.view(dtype)[page, place]
 
@@ -388,7 +386,7 @@ class Device:
         context.reserve = context.whole - context.budget
         context.compares, context.ticks = loaded.executable.traits.compares, 0
         context.clock_rate = options.clock_rate
-        context.fresh = self._fresh if options.memory_fill is None else _WRITABLE | _READABLE
+        context.fresh = self._fresh if options.memory_fill is None else WRITABLE | READABLE
         if (fill := options.memory_fill) is not None:
             self._memory.fill(context.lds, context.lds_bytes, fill)
             self._memory.fill(context.scratch, self._workgroups.scratch_bytes, fill)

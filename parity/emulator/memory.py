@@ -18,8 +18,8 @@ from parity.errors import UsageError
 BASE = 0x7F40_0000_0000
 """Device address of the first byte: fixed, so that reports are reproducible; far from 0 and from all 32-bit values."""
 
-_WRITABLE: int = constants("memory.h")["WRITABLE"]
-_READABLE: int = constants("memory.h")["READABLE"]
+WRITABLE: int = constants("memory.h")["WRITABLE"]
+READABLE: int = constants("memory.h")["READABLE"]
 _TRACED: int = constants("memory.h")["TRACED"]
 _SPARSE_BUFFERS: int = constants("memory.h")["SPARSE_BUFFERS"]
 _SLOT = 1 << 32
@@ -103,7 +103,7 @@ class DeviceMemory:
         else:
             allocation = Allocation(name, self.base + self._place(size, name), size)
         bisect.insort(self.allocations, allocation, key=_address)
-        self.state[self.span(allocation)] = _WRITABLE
+        self.state[self.span(allocation)] = WRITABLE
         return allocation
 
     def _place(self, size: int, name: str) -> int:
@@ -182,7 +182,7 @@ class DeviceMemory:
             raise UsageError(f"{len(content)} bytes of kernel arguments are more than the emulator's {self._system}")
         self.data[at : at + size] = 0
         self.data[at : at + len(content)] = np.frombuffer(content, np.uint8)
-        self.state[at : at + size] = _READABLE
+        self.state[at : at + size] = READABLE
         self.state[at + size : at + size + _RED_ZONE] = 0
         return self.base + at
 
@@ -202,7 +202,7 @@ class DeviceMemory:
         """Write data to reserved memory; ``writable`` is 1 for each byte that kernels may write."""
         at = slice(address - self.base, address - self.base + len(content))
         self.data[at] = np.frombuffer(content, np.uint8)
-        self.state[at] = np.frombuffer(writable, np.uint8) * _WRITABLE + _READABLE
+        self.state[at] = np.frombuffer(writable, np.uint8) * WRITABLE + READABLE
 
     def put(self, address: int, content: bytes) -> None:
         """Write bytes to reserved memory; kernels may read and write them."""

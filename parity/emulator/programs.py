@@ -27,6 +27,7 @@ from parity.errors import ResourceExhausted
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Point, Reached
 from parity.platform.cache import Cache, digest
+from parity.platform.files import find_below
 from parity.platform.serialization import json_text, read_json
 
 Kind = Literal["threaded", "compiled", "counted", "shadow"]
@@ -40,8 +41,7 @@ _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": 
 @functools.cache
 def _version() -> str:
     """A digest of the emulator's code and tables, which affect the translation of kernels."""
-    files = (path for path in sorted(_HERE.rglob("*")) if path.suffix in (".py", ".csv"))
-    return digest(runtime_version(), *(path.read_bytes() for path in files))
+    return digest(runtime_version(), *(path.read_bytes() for path in sorted(find_below(_HERE, ".py", ".csv"))))
 
 
 _Program = structure("threaded.h", "Program")

@@ -33,8 +33,8 @@ class CheckedCase:
 
     case: Case
     verdict: Verdict
-    launch: str
-    inputs: dict[str, str]
+    launch: str = ""
+    inputs: dict[str, str] = field(default_factory=dict)
     instructions: int | None = None
     lost: bool = False
     outputs: Mapping[str, Array] = field(default_factory=dict)

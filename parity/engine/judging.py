@@ -57,7 +57,7 @@ def run_and_judge(op: Op, case: Case, implementation: Implementation) -> Checked
         return judge(case, call, implementation)
     baseline = judge(case, call, implementation.oracle)
     if not baseline.unreferenced:
-        return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), "", {})
+        return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED))
     return judge(case, call, implementation, baseline=baseline)
 
 
@@ -79,10 +79,10 @@ def judge(
     launch = call.on(code).launch
     if reason := code.skipped.get(launch.kernel):
         detail = f"{launch.kernel} on {code.target}: {reason}"
-        return CheckedCase(case, Verdict(Status.UNSUPPORTED, BEYOND_TARGET, detail=detail), "", {})
+        return CheckedCase(case, Verdict(Status.UNSUPPORTED, BEYOND_TARGET, detail=detail))
     if absent := [each.kernel for each in launch.sequence if each.kernel not in code.kernels]:
         verdict = Verdict(Status.MISSING, "missing kernel", detail=str(MissingKernel(absent[0], code)))
-        return CheckedCase(case, verdict, str(call.launch), {})
+        return CheckedCase(case, verdict, str(call.launch))
     judging = _Judging(
         call,
         implementation.vendor,

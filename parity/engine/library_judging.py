@@ -21,23 +21,23 @@ def compute_and_judge(case: Case, call: Call, library: OpSession, vendor: Vendor
     """Compute a case with a library, and judge its output and that it left its inputs alone."""
     if call.references is None:
         detail = "the op has no reference, and a library is not judged by CUDA's kernel"
-        return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=detail), "", {})
+        return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=detail))
     if len(call.outputs) > 1:
         reason = f"the op has {len(call.outputs)} outputs, and a library computes one"
-        return CheckedCase(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=reason), "", {})
+        return CheckedCase(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=reason))
     before = {name: buffer.data.copy() for name, buffer in call.buffers.items()}
     expected = call.expected()
     try:
         with np.errstate(all="ignore"):
             output = np.asarray(library.compute(call.computation))
     except Unsupported as reason:
-        return CheckedCase(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=str(reason)), "", {})
+        return CheckedCase(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=str(reason)))
     except MemoryError:
         raise
     except Exception as error:
         own = error.__traceback__ and error.__traceback__.tb_next  # drop the frame of this function
         detail = "".join(traceback.format_exception(type(error), error, own))
-        return CheckedCase(case, Verdict(Status.ERROR, "error", detail=detail), "", {})
+        return CheckedCase(case, Verdict(Status.ERROR, "error", detail=detail))
     finally:
         changed = [_written(name, before[name], buffer.data) for name, buffer in call.buffers.items()]
         for name, buffer in call.buffers.items():

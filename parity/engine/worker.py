@@ -241,7 +241,7 @@ class Worker:
         except Exception as error:  # a bug outside of the kernel affects only this case
             if isinstance(error, DeviceLost):
                 self.lost[column] = str(error)
-            return CheckedCase(case, _error_verdict(error), "", {})
+            return CheckedCase(case, _error_verdict(error))
 
     def _implementation(self, entry: Entry, column: Column, oracle: Column | None = None) -> Implementation:
         code = self.plan.code.get((entry.op.module, column))

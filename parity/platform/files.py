@@ -147,10 +147,14 @@ def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
 
 
 def find_below(folder: Path, *suffixes: str) -> Iterator[Path]:
-    """Yield the files below a folder with one of the suffixes, folder by folder. Skips unreadable folders."""
+    """Yield the files below a folder with one of the suffixes (default: all), folder by folder.
+
+    Skips unreadable folders.
+    """
     for place, folders, files in os.walk(folder):
         folders.sort()
-        yield from (path for name in sorted(files) if name.endswith(suffixes) and (path := Path(place, name)).is_file())
+        named = (Path(place, name) for name in sorted(files) if name.endswith(suffixes or ""))
+        yield from filter(Path.is_file, named)
 
 
 def link_or_copy(file: Path, target: Path) -> None:

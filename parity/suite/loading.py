@@ -274,8 +274,7 @@ def _import_case_file(path: Path) -> ModuleType:
     if module and getattr(module, "__parity_source__", None) == (path.resolve(), content):
         return module
     spec = importlib.util.spec_from_file_location(name, path, loader=_ContentLoader(name, str(path)))
-    if spec is None or spec.loader is None:  # pragma: no cover - a .py file always has a loader
-        raise UsageError(f"{path} cannot be imported")
+    assert spec and spec.loader  # a .py file always has a loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     importlib.invalidate_caches()
