@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 from parity.cases.neighbours import draw_neighbour
@@ -124,7 +125,7 @@ class _Search:
             FoundCase(
                 case.op,
                 case.dtypes,
-                str(smallest(case, lambda each, points=points: self._reaches(each, points))),
+                str(smallest(case, partial(self._reaches, points=points))),
                 tuple(dict.fromkeys(places[i] for i in points if places[i])),
             )
             for case, points in _needed(found, before).items()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from parity.compilers.elf import FUNCTION, symbols
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.classes import class_totals, instruction_class
 from parity.emulator.amdgpu.listing import function_bodies
@@ -100,12 +101,8 @@ def _sass_mixes(cubin: Path | None) -> Mapping[str, Mapping[str, int]]:
 def _sizes(binary: Path) -> Mapping[str, int]:
     """Return the size in bytes of every section and function of an ELF file, by name."""
     from elftools.elf.elffile import ELFFile  # slow to import, and rarely needed
-    from elftools.elf.sections import SymbolTableSection
 
     with binary.open("rb") as file:
         elf = ELFFile(file)
-        sizes = {section.name: section.data_size for section in elf.iter_sections()}
-        for table in elf.iter_sections():
-            if isinstance(table, SymbolTableSection):
-                sizes |= {s.name: s["st_size"] for s in table.iter_symbols() if s["st_info"]["type"] == "STT_FUNC"}
-    return sizes
+        functions = {s.name: s.size for s in symbols(elf, ".dynsym", ".symtab") if s.kind == FUNCTION}
+        return {**{section.name: section.data_size for section in elf.iter_sections()}, **functions}
