@@ -131,7 +131,7 @@ def read_settings(config: Path) -> dict[str, Any] | None:
     """Read the table ``[tool.parity]`` of a file. Return None if the file or the table does not exist.
 
     Raises:
-        UsageError: the file is not valid TOML, or ``tool.parity`` is not a table.
+        UsageError: the file is not valid TOML, or ``tool.parity`` is misspelled or not a table.
     """
     try:
         if not config.is_file():
@@ -147,6 +147,10 @@ def read_settings(config: Path) -> dict[str, Any] | None:
     table = tools.get("parity")
     if table is not None and not isinstance(table, dict):
         raise UsageError(f"{config}: tool.parity must be a table with the folders kernels and cases")
+    if table is None:
+        for name in (*document, *(f"tool.{each}" for each in tools)):
+            if sorted(name.removeprefix("tool.").lower()) == sorted("parity"):
+                raise UsageError(f"{config}: [{name}] is not read; write [tool.parity]")
     return table
 
 

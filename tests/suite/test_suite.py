@@ -225,6 +225,10 @@ def test_known_issues_belong_to_project_cases(folders):
         ("[tool.parity]\nlaunches = 'hots'\n", "launches is 'hots', not any or host"),
         ("[tool\n", "not valid TOML"),
         ("[tool]\nparity = 1\n", "must be a table"),
+        *(
+            (f"[{name}]\nkernels = 'k'\n", f"\\[{name}\\] is not read; write \\[tool.parity\\]")
+            for name in ("tool.Parity", "tool.partiy", "parity")
+        ),
     ],
 )
 def test_find_suite_invalid_settings_raise(folders, config, says):
