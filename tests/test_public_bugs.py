@@ -192,6 +192,92 @@ BUGS = (
         call=SEARCH_CALL,
     ),
 )
+SHARED = """
+extern "C" __global__ void kernel({parameters}, {out}* out, int n) {{
+    __shared__ unsigned base;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0 && {body}) base = blockIdx.x ? b[blockIdx.x * blockDim.x - 1] : 0;
+    __syncthreads();
+    if (i < n) out[i] = a[i] + base;
+}}
+"""
+KEEP = """
+__device__ float keep(float* place, float value) {{
+    if (*place >= value) return *place;
+    *place = value;
+    {body}
+}}
+extern "C" __global__ void kernel({parameters}, {out}* out, int n) {{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {{
+        out[i] = a[i];
+        keep(&out[i], b[i]);
+    }}
+}}
+"""
+FLOAT_MAX = """out[i] = a[i];
+    if (!(__float_as_uint(b[i]) >> 31)) atomicMax((int*)&out[i], __float_as_int(b[i]));
+    else atomicMin((unsigned*)&out[i], __float_as_uint(b[i]));"""
+FURTHER = (
+    PublicBug(  # tensorflow-upstream 54
+        "maximum of floats as integers",
+        ("f32", "f32"),
+        "f32",
+        "out[i] = fmaxf(a[i], b[i]);",
+        "auto most = [](int x, int y) { return x > y ? x : y; }; out[i] = most(a[i], b[i]);",
+        "out[i] = fmaxf(a[i], b[i]);",
+        frozenset({"value"}),
+    ),
+    PublicBug(  # AdaptiveCpp 1666
+        "atomicMin of signed numbers as unsigned ones",
+        ("i64", "i64"),
+        "i64",
+        "out[i] = a[i]; atomicMin(&out[i], b[i]);",
+        "out[i] = a[i]; atomicMin((unsigned long long*)&out[i], (unsigned long long)b[i]);",
+        "out[i] = a[i]; atomicMin(&out[i], b[i]);",
+        frozenset({"value"}),
+    ),
+    PublicBug(  # libcudacxx 279
+        "atomicMax of floats as unsigned numbers",
+        ("f32", "f32"),
+        "f32",
+        FLOAT_MAX,
+        "out[i] = a[i]; atomicMax((unsigned*)&out[i], __float_as_uint(b[i]));",
+        FLOAT_MAX,
+        frozenset({"value"}),
+    ),
+    PublicBug(  # hipSZ 1
+        "shared variable without a value in the first block",
+        ("u32", "u32"),
+        "u32",
+        "true",
+        "blockIdx.x > 0",
+        "true",
+        frozenset({"never-written read"}),
+        kernel=SHARED,
+    ),
+    PublicBug(  # HIP 2252
+        "option that flushes subnormal numbers",
+        ("f32",),
+        "f32",
+        "out[i] = a[i] * 0.25f;",
+        "out[i] = a[i] * 0.25f;",
+        "out[i] = a[i] * 0.25f;",
+        frozenset({"value"}),
+        flags=("-fgpu-flush-denormals-to-zero",),
+    ),
+    PublicBug(  # legacy-rocm-build 1441
+        "function without a return statement",
+        ("f32", "f32"),
+        "f32",
+        "return value;",
+        "",
+        "return value;",
+        frozenset({"value"}),
+        kernel=KEEP,
+    ),
+)
+"""Bugs that only thorough tests rebuild."""
 E4M3 = """
 __device__ float e4m3(unsigned char bits) {
     const int exponent = bits >> 3 & 15, fraction = bits & 7;
@@ -235,11 +321,12 @@ def failures(results: parity.Results, target: str) -> set[str]:
             for cell in cells for kind in cell.failures}  # fmt: skip
 
 
+CHOSEN = [*BUGS, *(pytest.param(bug, marks=pytest.mark.thorough) for bug in FURTHER)]
 SEEDS = [pytest.param(seed, marks=pytest.mark.thorough if seed else ()) for seed in range(5)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))
+@pytest.mark.parametrize("bug", CHOSEN, ids=lambda bug: bug.name.replace(" ", "-"))
 def test_public_bug_is_found_with_class_and_without_false_hint(tmp_path: Path, bug: PublicBug, seed: int) -> None:
     results = run(tmp_path, bug, bug.port, seed, bug.flags)
     assert bug.failures & failures(results, bug.target)
@@ -249,7 +336,7 @@ def test_public_bug_is_found_with_class_and_without_false_hint(tmp_path: Path, b
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))
+@pytest.mark.parametrize("bug", CHOSEN, ids=lambda bug: bug.name.replace(" ", "-"))
 def test_fixed_port_passes(tmp_path: Path, bug: PublicBug, seed: int) -> None:
     results = run(tmp_path, bug, bug.fixed, seed)
     assert not results.failures, "\n".join(failure_text(failure, Reproduction()) for failure in results.failures)
