@@ -15,7 +15,7 @@ from parity.compare.verdict import Status, Verdict
 from parity.engine.bench import Measurement
 from parity.engine.bench_baseline import parse_baseline
 from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Provenance
-from parity.engine.record_file import parse_record
+from parity.engine.record_file import Record, parse_record
 from parity.errors import UsageError
 from parity.footprint.measure import Footprint
 from parity.platform.archives import reading
@@ -138,10 +138,7 @@ def _judge_recording(path: Path) -> LoadedRun:
 
 def _from_files(name: str, files: Mapping[str, bytes], date: str) -> LoadedRun:
     record = parse_record(files[RECORD], name if Path(name).is_file() else f"{name}: {RECORD}")
-    if MATRIX in files:
-        matrix = read_matrix(files[MATRIX], f"{name}: {MATRIX}")
-    else:
-        matrix = _without_matrix(record.environment, record.records)
+    matrix = read_matrix(files[MATRIX], f"{name}: {MATRIX}") if MATRIX in files else _without_matrix(record)
     run = LoadedRun(name, matrix, record.records, record.environment, date)
     if FOOTPRINTS in files:
         run = replace(run, footprints=read_json(files[FOOTPRINTS], _Footprints, f"{name}: {FOOTPRINTS}").kernels)
@@ -197,12 +194,13 @@ def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
     )
 
 
-def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> MatrixFile:
-    """Compute the matrix of a run that was killed before it wrote one."""
-    columns = list(dict.fromkeys(record.where for record in records))
+def _without_matrix(record: Record) -> MatrixFile:
+    """Compute the matrix of a record whose matrix is not known: the run was killed before it wrote one."""
+    columns = list(dict.fromkeys(each.where for each in record.records))
+    environment = record.environment
     seed, examples = environment.get("seed", 0), environment.get("examples", 0)
-    provenance = Provenance(0.0, seed, examples, complete=False, made_by=environment.get("compilers", {}))
-    return document(matrix_from_records(records, columns, provenance))
+    provenance = Provenance(0.0, seed, examples, record.complete, environment.get("compilers", {}))
+    return document(matrix_from_records(record.records, columns, provenance))
 
 
 def _uncompiled(matrix: MatrixFile) -> Iterable[CaseRecord]:

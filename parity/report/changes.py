@@ -138,6 +138,11 @@ class RunComparison:
         return {kind: found[kind] for kind in KINDS}
 
     @property
+    def compared(self) -> bool:
+        """True if both runs have results of a kernel in the same column."""
+        return any(each.before and each.after for each in self.cells)
+
+    @property
     def worse(self) -> bool:
         """True if a kernel is worse, or a case that passed fails."""
         return any(each.worse for each in self.cells) or any(each.kind == "broken" for each in self.cases)

@@ -72,11 +72,18 @@ def test_output_folder_round_trips(written):
     assert {c.state for k in found.matrix.kernels for c in k.cells} == {"pass", "fail"} and found.date
 
 
+def without_end(folder):
+    """Remove the matrix and the last line of the record, as if the run had been killed; return the folder."""
+    (folder / "matrix.json").unlink()
+    record = folder / "record.jsonl"
+    record.write_text("".join(record.read_text().splitlines(keepends=True)[:-1]))
+    return folder
+
+
 def test_killed_run_gets_matrix_from_record(written):
     folder = written("killed", ["uexp_f32"])
     whole = LoadedRun.read(folder).matrix
-    (folder / "matrix.json").unlink()
-    found = LoadedRun.read(folder).matrix
+    found = LoadedRun.read(without_end(folder)).matrix
     assert not found.complete and [k.cells for k in found.kernels] == [k.cells for k in whole.kernels]
     assert (found.seed, found.examples, found.columns[0].vendor) == (7, 5, "amd")
 
@@ -188,6 +195,16 @@ def test_compare_command_exit_code_reports_regressions(written, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["worse"], found["counts"]["broken"]) == (True, 2) and found["kernels"][0]["after"]["state"] == "fail"
     assert main(["compare", str(one), str(one / "none")]) == 2
+
+
+def test_compare_command_does_not_pass_without_complete_comparison(written, capsys):
+    one, apart = written("one", columns=GFX[:1]), written("apart", columns=GFX[1:])
+    assert main(["compare", str(one), str(apart)]) == 3
+    assert "have no kernel in a common column, so nothing was compared" in capsys.readouterr().err
+    early = written("early", columns=GFX[:1])
+    assert main(["compare", str(one), str(early / "record.jsonl")]) == 0
+    assert main(["compare", str(one), str(without_end(early))]) == 3
+    assert "early ended early" in capsys.readouterr().err
 
 
 def test_report_reproduces_with_options_of_run(written, data_of, capsys):
