@@ -28,9 +28,7 @@ def ulp_distance(x: np.generic, y: np.generic) -> float:
         return float(differing_bytes(np.asarray(x), np.asarray(y)))
     if not array_dtype(x).is_float:
         return float(abs(int(x) - int(y)))
-    if math.isnan(float(x)) or math.isnan(float(y)):
-        return math.inf
-    return float(abs(_order(x) - _order(y)))
+    return float(ulp_distances(np.asarray(x), np.asarray(y)))
 
 
 def differing_bytes(x: Array, y: Array) -> Array:
@@ -48,14 +46,6 @@ def ulp_distances(x: Array, y: Array) -> Array:
     low, high = np.minimum(a & ~sign, b & ~sign), np.maximum(a & ~sign, b & ~sign)
     distances = np.where((a & sign) == (b & sign), high - low, high + low).astype(np.float64)
     return np.where(np.isnan(x) | np.isnan(y), math.inf, distances)
-
-
-def _order(x: np.generic) -> int:
-    """The rank of a float among all floats of its type; both zeros are 0."""
-    dtype = array_dtype(x)
-    bits = int(x.view(dtype.bits))
-    sign = 1 << (8 * dtype.itemsize - 1)
-    return sign - bits if bits & sign else bits
 
 
 def format_value(x: np.generic) -> str:
