@@ -8,11 +8,9 @@ and ``floor`` of a quotient. A list of dims, such as ``x.shape``, is a tuple.
 from __future__ import annotations
 
 import ast
-import contextlib
 import copy
 import functools
 import math
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -51,24 +49,13 @@ def _quotient(a: Value, b: Value) -> Value:
     return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a, b)
 
 
-_OPERATORS: dict[type[ast.AST], Callable[..., Value]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: _quotient,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.USub: operator.neg,
-    ast.Not: operator.not_,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
-}
+_OPERATORS = (
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod),
+    *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn),
+)
+
+_ERRORS = (KeyError, ZeroDivisionError, TypeError, AttributeError, IndexError, ValueError, OverflowError)
+"""The exceptions of evaluations. A KeyError is about a missing name or tensor."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +100,6 @@ class Expression:
         Raises:
             UsageError: a name has no value, a divisor is zero, or an operand has the wrong type.
         """
-        if not (scope.failed and self.names & scope.failed.keys()):
-            # The walk over the tree finds where an error is; a KeyError is a name or a tensor that is missing.
-            with contextlib.suppress(KeyError, ZeroDivisionError, TypeError, IndexError, ValueError, OverflowError):
-                return _compiled(self.text)(scope.names, scope.tensors)
-        return self.walk(scope)
-
-    def walk(self, scope: Scope) -> Value:
-        """Evaluate the expression without compiling it."""
         return self._value(self.tree, scope)
 
     def column(self, name: str) -> int:
@@ -172,51 +151,34 @@ class Expression:
         return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
 
     def _value(self, node: ast.expr, scope: Scope) -> Value:
+        """Evaluate a part of the expression. An error is about the innermost part without a value."""
+        known = {name: scope.names[name] for name in scope.names.keys() - scope.failed} if scope.failed else scope.names
         try:
-            return _plain(self._raw_value(node, scope))
-        except ZeroDivisionError:
-            self._fail(node, f"a division by zero with {self.shown(scope)}; exclude it with where=")
-        except (TypeError, IndexError, ValueError, OverflowError) as error:
+            return _compiled(self.text if node is self.tree else ast.unparse(node))(known, scope.tensors)
+        except _ERRORS as error:
+            for part in self._evaluated(node, scope):
+                self._value(part, scope)
+            match node, error:
+                case ast.Name(id=name), _:
+                    if name in scope.failed:
+                        raise scope.failed[name] from None
+                    self._fail(node, f"{name} has no value here{nearest(name, scope.names)}")
+                case ast.Attribute(value=ast.Name(id=name)), _:
+                    self._fail(node, f"there is no tensor {name} here{nearest(name, scope.tensors)}")
+                case _, ZeroDivisionError():
+                    self._fail(node, f"a division by zero with {self.shown(scope)}; exclude it with where=")
             self._fail(node, f"{error} with {self.shown(scope)}")
 
-    def _raw_value(self, node: ast.expr, scope: Scope) -> Value:
-        def value(each: ast.expr) -> Value:
-            return self._value(each, scope)
-
+    def _evaluated(self, node: ast.expr, scope: Scope) -> list[ast.expr]:
+        """Return the parts of a part that may be evaluated before it."""
         match node:
-            case ast.Constant(value=constant):
-                return constant
-            case ast.Name(id=name):
-                if name in scope.failed:
-                    raise scope.failed[name]
-                if name not in scope.names:
-                    self._fail(node, f"{name} has no value here{nearest(name, scope.names)}")
-                return scope.names[name]
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
-                if name not in scope.tensors:
-                    self._fail(node, f"there is no tensor {name} here{nearest(name, scope.tensors)}")
-                return getattr(scope.tensors[name], attribute)
-            case ast.Subscript(value=whole_tuple, slice=index):
-                return value(whole_tuple)[value(index)]
-            case ast.BinOp(left=left, op=sign, right=right):
-                return _OPERATORS[type(sign)](value(left), value(right))
-            case ast.UnaryOp(op=sign, operand=operand):
-                return _OPERATORS[type(sign)](value(operand))
-            case ast.BoolOp(op=ast.And(), values=values):
-                return all(value(each) for each in values)
-            case ast.BoolOp(values=values):
-                return any(value(each) for each in values)
-            case ast.Compare(left=left, ops=signs, comparators=others):
-                operands = [value(left), *map(value, others)]
-                pairs = zip(signs, operands, operands[1:], strict=False)
-                return all(_OPERATORS[type(sign)](a, b) for sign, a, b in pairs)
+            case ast.Attribute():
+                return []
+            case ast.Call(args=arguments):
+                return arguments
             case ast.IfExp(test=test, body=body, orelse=otherwise):
-                return value(body) if value(test) else value(otherwise)
-            case ast.Tuple(elts=elements):
-                return tuple(map(value, elements))
-            case ast.Call(func=ast.Name(id=name), args=arguments):
-                return FUNCTIONS[name](*map(value, arguments))
-        raise AssertionError(ast.dump(node))  # pragma: no cover - parsing refuses everything else
+                return [test, body if self._value(test, scope) else otherwise]
+        return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
 
     def _fail(self, node: ast.expr, what: str) -> NoReturn:
         raise UsageError(f"{self.text!r}, column {node.col_offset + 1}: {what}")
@@ -224,7 +186,7 @@ class Expression:
 
 @functools.lru_cache(maxsize=4096)
 def _compiled(text: str) -> Callable[[Mapping[str, Value], Mapping[str, Any]], Value]:
-    """Return an expression as a function of names and tensors, with the value that a walk over the tree gives."""
+    """Return an expression as a function of names and tensors."""
     body = ast.unparse(_Compiler().visit(copy.deepcopy(expression(text).tree)))
     compiled: Callable[[Mapping[str, Value], Mapping[str, Any]], Value]
     compiled = eval(f"lambda names, tensors: _plain({body})", {**FUNCTIONS, **_HELPERS})  # of what _check accepts
@@ -301,13 +263,13 @@ def _check(whole_text: Expression, node: ast.expr, names: set[str], tensors: set
             tensors.add(name)
         case ast.Subscript(value=value, slice=ast.Constant() | ast.UnaryOp() | ast.Name() | ast.BinOp() as index):
             inner = [value, index]
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
+        case ast.BinOp(left=left, op=sign, right=right) if isinstance(sign, _OPERATORS):
             inner = [left, right]
         case ast.UnaryOp(op=ast.USub() | ast.Not(), operand=operand):
             inner = [operand]
         case ast.BoolOp(values=values):
             inner = values
-        case ast.Compare(left=left, ops=signs, comparators=others) if all(type(s) in _OPERATORS for s in signs):
+        case ast.Compare(left=left, ops=signs, comparators=others) if all(isinstance(s, _OPERATORS) for s in signs):
             inner = [left, *others]
         case ast.IfExp(test=test, body=body, orelse=otherwise):
             inner = [test, body, otherwise]
