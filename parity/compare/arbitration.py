@@ -71,43 +71,34 @@ _VALUE_FAILURES = ("value", "nan", "infinity", "sign of zero")
 @np.errstate(all="ignore")
 def arbitrate(cuda: SideResult, amd: SideResult, expected: Expected | None = None) -> Comparison | None:
     """Compare two results. Return None if a side has no result. ``expected`` is the reference that judged both."""
-    if cuda.verdict.status is Status.BASELINE:
-        return _compare_with_oracle(cuda, amd)
-    if not (cuda.verdict.judged and amd.verdict.judged):
+    is_baseline = cuda.verdict.status is Status.BASELINE
+    if not ((cuda.verdict.judged or is_baseline) and amd.verdict.judged):
         return None
-    if cuda.verdict.passed and amd.verdict.passed and (cuda.output is None or amd.output is None):
+    if (is_baseline or (cuda.verdict.passed and amd.verdict.passed)) and (cuda.output is None or amd.output is None):
         return None
     apart, distances = _apart(cuda.output, amd.output, expected)
     elements, ulps = int(apart.sum()), float(distances[apart].max(initial=0.0))
     divergences: tuple[str, ...] = ()
-    match cuda.verdict.passed, amd.verdict.passed:
-        case True, False:
+    share = 0.0
+    match is_baseline, cuda.verdict.passed, amd.verdict.passed:
+        case True, _, True:
+            conclusion, share = Conclusion.CLOSE if elements else Conclusion.SAME, amd.verdict.budget
+        case True, _, False:
+            conclusion = Conclusion.APART
+        case _, True, False:
             conclusion = Conclusion.AMD
-        case False, True:
+        case _, False, True:
             conclusion = Conclusion.CUDA
-        case False, False:
+        case _, False, False:
             conclusion = Conclusion.REFERENCE if _agree(cuda, amd, expected) else Conclusion.BOTH
         case _:
             ids = set(cuda.verdict.divergences) ^ set(amd.verdict.divergences)
             divergences = sort_ids(ids) if elements else ()
             conclusion = Conclusion.RULES if divergences else Conclusion.RIGHT if elements else Conclusion.SAME
+    if conclusion is Conclusion.RIGHT:
+        share = _share(cuda.output, amd.output, expected, apart)
     zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
-    share = _share(cuda.output, amd.output, expected, apart) if conclusion is Conclusion.RIGHT else 0.0
     return Comparison(conclusion, elements, apart.size, ulps, divergences, zeros, share)
-
-
-def _compare_with_oracle(cuda: SideResult, amd: SideResult) -> Comparison | None:
-    """Compare AMD's result with CUDA's, the baseline."""
-    if amd.output is None or cuda.output is None or not amd.verdict.judged:
-        return None
-    apart, distances = _apart(cuda.output, amd.output, None)
-    elements, ulps = int(apart.sum()), float(distances[apart].max(initial=0.0))
-    passed = Conclusion.CLOSE if elements else Conclusion.SAME
-    zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
-    share = amd.verdict.budget if amd.verdict.passed else 0.0
-    return Comparison(
-        passed if amd.verdict.passed else Conclusion.APART, elements, apart.size, ulps, zeros=zeros, share=share
-    )
 
 
 def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apart: Array) -> float:
