@@ -34,6 +34,8 @@ _INTEGERS = (0, 1, 2, 3)
 """Values of the elements of integer tensors. With values that are not positions, the kernel must access the same."""
 _LEAST_RANGE = 2
 """The least value of elements that may be too large: with 0 and 1, the kernel must work."""
+_MARGIN = 8
+"""The least value of positions around which a kernel accesses elements on all sides."""
 _SEEDS = (1, 2)
 """Seeds of random elements."""
 _WILD = 100_003
@@ -70,7 +72,8 @@ def measured_spec(
             found = [_measured(experiment, config)]
             if searches:  # with the right bounds, fewer launches do nothing than with random elements
                 searches -= 1
-                found.insert(0, _measured(_with_roles(experiment, config), config))
+                around = None if found[0] else _measured(experiment, config, least=_MARGIN)
+                found.insert(0, around or _measured(_with_roles(experiment, config), config))
             for each in filter(None, found):
                 best = each if best is None or each[0] > best[0] else best
             if best and best[0] == (True, len(experiment.used)):
@@ -185,10 +188,12 @@ def _choices(names: Sequence[str], given: Mapping[str, int], sizes: Sequence[int
         yield {name: pick.choice(_MIXED) for name in names}
 
 
-def _measured(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[bool, int], InferredSpec] | None:
+def _measured(
+    experiment: Experiment, config: LaunchConfig, least: int = 0
+) -> tuple[tuple[bool, int], InferredSpec] | None:
     """Return whether a launch has no race and how many tensors it reaches, and its specification.
 
-    Returns None if it faults or writes nothing.
+    Elements of integer tensors are ``least`` or more. Returns None if it faults or writes nothing.
     """
     numbers, grid, block, shared = config.numbers, config.grid, config.block, config.shared
     roles = experiment.roles or {}
@@ -197,16 +202,16 @@ def _measured(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[bool,
     def observe(fill: InputFill) -> Observation | None:
         return experiment.observe(known, grid, block, shared, fill)
 
-    runs, most = list[Observation](), _INTEGERS[-1]
+    runs, most = list[Observation](), least + _INTEGERS[-1]
     needed = (*experiment.fills, *(InputFill(whole=value) for value in _INTEGERS[1:] if experiment.integer_tensors))
-    for fill in needed:
+    for fill in (replace(each, whole=each.whole + least) for each in needed):
         if (run := observe(fill)) is None:
-            if fill.whole < _LEAST_RANGE:
+            if fill.whole < least + _LEAST_RANGE:
                 return None
             most = fill.whole - 1
             break
         runs.append(run)
-    others = (*(InputFill(seed=seed) for seed in _SEEDS), *experiment.compared_fills)
+    others = () if least else (*(InputFill(seed=seed) for seed in _SEEDS), *experiment.compared_fills)
     runs += filter(None, map(observe, others))
     reached: dict[str, Accessed] = {name: combined([run[name] for run in runs]) for name in runs[0]}
     if not any(run[name].written for run in runs for name in run):
@@ -224,7 +229,8 @@ def _measured(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[bool,
         if all(run[each.name].written == run[each.name].end * each.dtype.itemsize > 0 for run in runs)
         and len({run[each.name].end for run in runs}) == 1
     )  # fmt: skip
-    limited = [each for each in experiment.integer_tensors if each not in roles and most < _INTEGERS[-1]]
+    is_limited = least or most < _INTEGERS[-1]
+    limited = [each for each in experiment.integer_tensors if each not in roles and is_limited]
     spec = InferredSpec(
         {name: str(max(1, each.end)) for name, each in reached.items()},
         tuple(map(str, grid[: max((i for i in range(3) if grid[i] > 1), default=0) + 1])),
@@ -233,7 +239,7 @@ def _measured(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[bool,
         whole=whole,
         small=frozenset(small),
         roles={name: replace(role, bound=str(known.get(role.bound, ""))) for name, role in roles.items()},
-        ranges=dict.fromkeys(limited, f"0..{most}"),
+        ranges=dict.fromkeys(limited, f"{least}..{most}"),
         is_measured=True,
         made={name: str(value) for name, value in {**numbers, **experiment.made_numbers(numbers)}.items()},
     )

@@ -762,3 +762,19 @@ def test_init_pairs_kernels_whose_symbols_differ_and_names_what_cuda_leaves_out(
     assert "\ntwice_op = Op(" in declared["twice"], declared["twice"]
     assert "\nleaf_op = Op(" in declared["leaf"]
     assert "kernel launch from __device__" in declared["root"] and "# root_op" in declared["root"]
+
+
+WINDOWS = """
+__global__ void patches(const float* image, int width, const int* at, float* sums) {
+    int x = at[2 * blockIdx.x] + threadIdx.x - 4, y = at[2 * blockIdx.x + 1] - 4;
+    sums[blockIdx.x * blockDim.x + threadIdx.x] = image[y * width + x] + image[(y + 8) * width + x];
+}
+void host(const float* a, int w, const int* at, float* b, int n) { patches<<<n, 9>>>(a, w, at, b); }
+"""
+
+
+def test_init_positions_in_the_middle_of_windows_have_a_margin(parity, sources, tmp_path, with_nvcc):
+    sources(m=WINDOWS)
+    parity("init", "--kernels", "src")
+    assert 'data={"at": ("8..11",)}' in _declared(tmp_path, "m")["patches"]
+    assert "PASS  1 kernel," in parity("run", "--target", "gfx1100", "--examples", "2").out
