@@ -43,6 +43,7 @@ _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
     "mask": ("-1..2",),
     "order": ("permutation",),
     "ascending": ("consecutive",),
+    "ends": ("values.-1",),
 }
 """Data streams for tensors whose elements are bounds, by role."""
 _CALM, _CALM_DATA = (0.5, 1.0), ("0.25..1",)

@@ -41,7 +41,9 @@ def find_roles(
     while len(found) < _MOST_ROLES:
         several = [name for name in integers if name not in found and name not in single]
         stated = [*_stated(several, offsets, names)]
-        for roles in (*stated, *_likely(several, single - found.keys(), names)):
+        # Without an end, a launch follows a list forever.
+        ends = [{name: IndexRole("ends")} for name in several] if not any(reached.values()) else []
+        for roles in (*stated, *ends, *_likely(several, single - found.keys(), names)):
             is_size = all(role.use == "size" for role in roles.values())
             # All tensors hold 1 at times. A size has to reach more than that.
             if roles not in stated and not is_size and used <= {name for name, end in reached.items() if end}:
@@ -49,7 +51,9 @@ def find_roles(
             bounds = [role.bound for role in roles.values() if role.bound]
             tried = {**found, **roles}, list(dict.fromkeys((*names, *bounds)))
             more = reach(*tried)
-            if roles in stated:
+            if roles in ends:  # the kernel must follow the list
+                is_better = all(map(more.get, used))
+            elif roles in stated:
                 is_better = more != reached and all(more[other] for other, end in reached.items() if end)
             elif is_size:
                 is_better = any(more[other] > end + 1 for other, end in reached.items())

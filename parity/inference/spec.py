@@ -67,10 +67,10 @@ class IndexRole:
     ``offsets``: where the rows of a sparse matrix with ``bound`` entries begin. ``starts`` and ``lengths``: where the
     parts of ``bound`` entries begin, and their numbers of entries. ``size``: a size in memory, at most
     ``bound``. ``mask``: elements that a kernel compares with the number ``bound``, or with -1 without one. ``order``:
-    a permutation of all positions. ``ascending``: all positions in order.
+    a permutation of all positions. ``ascending``: all positions in order. ``ends``: -1, which ends a list.
     """
 
-    use: Literal["offsets", "starts", "lengths", "size", "mask", "order", "ascending"]
+    use: Literal["offsets", "starts", "lengths", "size", "mask", "order", "ascending", "ends"]
     bound: str = ""
 
     def content(self, count: int, bound: int) -> np.ndarray[Any, Any]:

@@ -778,3 +778,22 @@ def test_init_positions_in_the_middle_of_windows_have_a_margin(parity, sources, 
     parity("init", "--kernels", "src")
     assert 'data={"at": ("8..11",)}' in _declared(tmp_path, "m")["patches"]
     assert "PASS  1 kernel," in parity("run", "--target", "gfx1100", "--examples", "2").out
+
+
+LISTS = """
+__global__ void neighbors(const float* x, const int* head, const int* list, float* sums, int cells, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float sum = 0;
+    for (int j = head[i % cells]; j >= 0; j = list[j])
+        if (j != i) sum += x[j] - x[i];
+    sums[i] = sum;
+}
+"""
+
+
+def test_init_ends_lists_that_a_kernel_follows(parity, sources, tmp_path, with_nvcc):
+    sources(m=LISTS)
+    parity("init", "--kernels", "src")
+    assert '"list": ("values.-1",)' in _declared(tmp_path, "m")["neighbors"]  # not head, behind which nothing is read
+    assert "PASS  1 kernel," in parity("run", "--target", "gfx1100", "--examples", "2").out
