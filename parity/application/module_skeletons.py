@@ -11,6 +11,7 @@ from parity.build.result import Built
 from parity.captures.observations import CapturedKernels
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch, fitting
+from parity.inference.launch_hints import of_instance
 from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.ptx_dataflow import flows
 from parity.inference.signature import Probe
@@ -85,7 +86,8 @@ def _probe(
     single: bool,
 ) -> InferredSpec | str:
     assert flow
-    launches = fitting(host.launches.get(unqualified(source_name(symbol)), ()), flow.thread_axes)
+    name = source_name(symbol)
+    launches = fitting(of_instance(host.launches.get(unqualified(name), ()), name), flow.thread_axes)
     kernel = ProbedKernel(cuda, symbol, args, flow, launches)
     if host.captured:
         return host.captured.probe(prober, kernel, single=single)

@@ -27,7 +27,7 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
         x, y, z = (*flow.threads, 1, 1)[:3]
         yield x, y, z
         return
-    template = _template(name)
+    template = template_arguments(name)
     found = [*_given(template, launches)]
     found.append(flow.threads if math.prod(flow.threads) <= MAX_THREADS else ())
     numbers = [int(part) for part in template if part.isdecimal()]
@@ -50,13 +50,14 @@ def credible_blocks(name: str, launches: Sequence[HostLaunch], flow: Flow) -> fr
     These are the constant blocks of the host's code. If it computes all blocks, none is credible for a kernel that
     divides dynamic shared memory into parts of computed sizes.
     """
-    given = filter(None, _given(_template(name), launches))  # launches of Triton kernels state no block
+    given = filter(None, _given(template_arguments(name), launches))  # launches of Triton kernels state no block
     blocks = {(x, y, z) for x, y, z in ((*sizes, 1, 1)[:3] for sizes in given) if x * y * z}
     is_any = flow.fixed or not (blocks or (launches and flow.dynamic))
     return None if is_any else frozenset(blocks)
 
 
-def _template(name: str) -> list[str]:
+def template_arguments(name: str) -> list[str]:
+    """Return the arguments of a template instance (``tile<8, float>``)."""
     return [part.strip() for part in name.partition("<")[2].rpartition(">")[0].split(",")]
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from keyword import iskeyword
 
 from parity.dsl.expression import FUNCTIONS
-from parity.inference.conditions import likely_blocks
+from parity.inference.conditions import likely_blocks, template_arguments
 from parity.inference.data_flow import Flow
 from parity.inference.host_formulas import compact, free_names, rewritten, with_formulas
 from parity.inference.host_launches import HostLaunch
-from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple
+from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple, evaluate
 
 _COUNTED: Triple = (64, 1, 1)
 """The block to choose numbers by where a number determines the threads."""
@@ -38,6 +38,34 @@ class LaunchHint:
     block: Triple
     threads: str = ""
     shared: str = ""
+
+
+def of_instance(launches: Sequence[HostLaunch], name: str) -> list[HostLaunch]:
+    """Return the launches of an instance of a template, with its arguments in the place of the host's names for them.
+
+    ``name`` includes the arguments. Launches with other constant arguments are left out, unless nothing remains.
+    """
+    arguments = template_arguments(name)
+    pairs = [[*zip(each.template, arguments, strict=False)] for each in launches]
+    fits = [all(text == value for text, value in each if text.isdecimal() and value.isdecimal()) for each in pairs]
+    chosen = [i for i, is_of_it in enumerate(fits) if is_of_it or not any(fits)]
+    return [_with_arguments(launches[i], {text: v for text, v in pairs[i] if text.isidentifier()}) for i in chosen]
+
+
+def _with_arguments(launch: HostLaunch, arguments: Mapping[str, str]) -> HostLaunch:
+    numbers = {text: _tree(value).body for text, value in arguments.items() if value.isdecimal()}
+
+    def put(text: str) -> str:
+        return with_formulas(text, numbers) if text and numbers else text
+
+    threads = tuple(map(put, launch.threads))
+    sizes = zip(launch.block, (*threads, *[""] * len(launch.block)), strict=False)
+    block = tuple(
+        evaluate(text, {}, (1, 1, 1)) if size is None and text and not free_names(_tree(text)) else size
+        for size, text in sizes
+    )
+    grid, passed = tuple(map(put, launch.grid)), tuple(map(put, launch.arguments))
+    return replace(launch, block=block, grid=grid, threads=threads, arguments=passed, shared=put(launch.shared))
 
 
 def launch_hints(

@@ -297,7 +297,8 @@ class _DataFlow:
         elif name in ("atom", "red") and "shared" not in op:
             self._access("atom", kind, operands[1 if name == "atom" else 0], op)
         elif name == "cp" and "async" in op and len(operands) > 1:
-            self._access("ld", "b8", operands[1], op)
+            bits = 8 * (int(operands[2]) if operands[2:] and operands[2].isdecimal() else 1)
+            self._access("ld", f"b{bits}", operands[1], op)
         elif name == "wmma" and op[1] in ("load", "store"):
             if "shared" not in op:
                 self._access("ld" if op[1] == "load" else "st", kind, operands[op[1] == "load"], op)

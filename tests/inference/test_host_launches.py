@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parity.inference.host_launches import HostTexts, fitting, host_launches
+from parity.inference.launch_hints import of_instance
 
 HOST = """
 #include <vector>
@@ -165,3 +166,18 @@ def test_host_launches_have_the_block_of_each_branch_that_assigns_it():
     assert fitting(several, "x") == [several[1]] and fitting(several, "xy") == [*several]
     (last,) = host_launches(BRANCHES % "block = dim3(2);\n")["k"]
     assert last.block == (2, 1, 1)
+
+
+TILES = """
+template <int BM, int BN, int TM, int TN> void launch(float* a, float* b, int m) {
+    dim3 block(BN / TN, BM / TM), grid((m + BN - 1) / BN, (m + BM - 1) / BM);
+    tile<BM, BN, TM, TN><<<grid, block, BM * sizeof(float)>>>(a, b, m);
+}
+void other(float* a, float* b, int m) { tile<8, 8, 4, 4><<<1, 7>>>(a, b, m); }
+"""
+
+
+def test_launches_of_an_instance_have_its_template_arguments():
+    (one,) = of_instance(host_launches(TILES)["tile"], "tile<128, 64, 8, 4>")
+    assert (one.block, one.grid, one.shared) == ((16, 16, 1), ("ceil(m/64)", "ceil(m/128)", "1"), "128*4")
+    assert [each.block for each in of_instance(host_launches(TILES)["tile"], "tile<8, 8, 4, 4>")] == [(2, 2, 1), (7,)]

@@ -62,6 +62,11 @@ KERNELS = {
         "const int* bins, float* out, int n",
         "const int length = bins[i + 1] - bins[i]; if (n < length) out[i] = n;",
     ),
+    "copied": (
+        "const __half* x, __half* out",
+        "__shared__ __half2 t[128]; __pipeline_memcpy_async(t + threadIdx.x, x + 2 * i, 4); __pipeline_commit();"
+        "__pipeline_wait_prior(0); out[i] = t[threadIdx.x].y;",
+    ),
     "halves": ("const __half* x, __half* out, int n", "if (i < n) out[i] = __hmul(x[i], x[i]);"),
 }
 
@@ -76,7 +81,7 @@ def found(tmp_path_factory, cache):
         f'extern "C" __global__ void __launch_bounds__(128) {name}({takes}) {{ {INDEX} {does} }}\n'
         for name, (takes, does) in KERNELS.items()
     )
-    (folder / "k.cu").write_text(f"#include <mma.h>\n{HEAD}{''.join(lines)}")
+    (folder / "k.cu").write_text(f"#include <cuda_pipeline.h>\n#include <mma.h>\n{HEAD}{''.join(lines)}")
     (built,) = build(folder, targets=["sm_90"], cache=cache)
     assert built.error is None, built.error
     return flows(built.code_object.listing)
@@ -147,6 +152,10 @@ def test_flows_divisors_are_elements_without_a_check_for_zero(found):
 def test_flows_offsets_are_neighbors_that_bound_a_range(found):
     assert found["segments"].offsets == {(0, 0), (1, 0)}
     assert found["padded"].offsets == {(0, 0)} and not found["rows"].offsets
+
+
+def test_flows_asynchronous_copies_have_a_width(found):
+    assert {key[0]: use.width for key, use in found["copied"].uses.items()} == {0: 4, 1: 2}
 
 
 def test_flows_passed_pointer_escapes(found):
