@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -149,6 +150,10 @@ def _check_indices(op: Declaration, case: Case, view: CaseView, name: str) -> No
         )
 
 
+def _complaint(mismatch: Callable[[CaseView], str], view: CaseView) -> str:
+    return str(mismatch(view) or "")
+
+
 def find_mismatch(op: Declaration, view: CaseView) -> str:
     """Return why the parts of a case do not fit together, or an empty string."""
     try:
@@ -159,7 +164,7 @@ def find_mismatch(op: Declaration, view: CaseView) -> str:
         shapes = {name: layout.shape for name, layout in view.layouts.items()}
         if op.one_shape and len(set(shapes.values())) > 1:
             return f"the tensors differ in shape: {', '.join(f'{name} {shape}' for name, shape in shapes.items())}"
-        if op.mismatch and (complaint := op.origin.call("mismatch", op.mismatch, view)):
+        if op.mismatch and (complaint := op.origin.call("mismatch", _complaint, op.mismatch, view)):
             return str(complaint)
         with op.origin.naming("shapes"):
             view.shapes  # noqa: B018 - raises if an extent of an output is negative

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 from parity.dsl.expression import Expression, Scope, Value, expression, whole
 from parity.errors import UsageError, parse_natural
@@ -78,8 +79,13 @@ def in_range(value: Value, kind: DType, name: str) -> Value:
     """Return the value, after checking that its type holds it. ``name`` names it in errors.
 
     Raises:
-        UsageError: the value is outside the range of an integer type.
+        UsageError: the value is not a number, or an integer type does not hold it.
     """
+    is_number = isinstance(value, Real)
+    if not is_number:
+        raise UsageError(f"{name} is {value!r}, which is not a number")
     if not kind.is_float and not kind.min <= value <= kind.max:
         raise UsageError(f"{name}={value} is outside of {kind}: {kind.min} to {kind.max}")
+    if not kind.is_float and int(value) != value:
+        raise UsageError(f"{name}={value} is not a whole number, as {kind} needs")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -170,6 +171,17 @@ class Grid:
     shared_bytes: int = 0
 
     def __post_init__(self) -> None:
+        try:
+            grid, block = ((*map(operator.index, dims),) for dims in (self.grid, self.block))
+            shared, known = operator.index(self.shared_bytes), len(grid) == len(block) == 3
+        except TypeError:
+            known = False
+        if not known:
+            raise UsageError(f"{self!r} must have whole numbers in three dims: Grid((blocks, 1, 1), (threads, 1, 1))")
+        for name, value in (("grid", grid), ("block", block), ("shared_bytes", shared)):  # Python's own numbers
+            object.__setattr__(self, name, value)
+        if shared < 0:
+            raise UsageError(f"a launch of {self} has {shared} bytes of shared memory")
         if min(self.grid) < 1 or min(self.block) < 1:
             raise UsageError(f"a launch of {self} has no threads; every dim must be 1 or more")
         if self.threads > BLOCK:

@@ -134,9 +134,12 @@ class CaseView:
             found = self.op.origin.call(field, rule, self)
             if not isinstance(found, int | np.integer):
                 raise self.op.origin.error(f"{field}: the function returned {found!r}, which is not a whole number")
-            return int(found)
-        with self.op.origin.naming(field):
-            return whole(expression(str(rule))(self.output_scope), str(rule))
+        else:
+            with self.op.origin.naming(field):
+                found = whole(expression(str(rule))(self.output_scope), str(rule))
+        if found < 0 and field == "indices":
+            raise self.op.origin.error(f"indices: {rule} is {found}; correct it, or exclude such sizes with where=")
+        return int(found)
 
     @functools.cached_property
     def scope(self) -> Scope:

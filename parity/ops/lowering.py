@@ -339,6 +339,10 @@ def _workspace(op: Declaration, view: CaseView) -> dict[str, Buffer]:
     for name, of in op.workspace.items():
         if callable(of):
             kind, count = op.origin.call(f"workspace: {name}", _returning_pair(of), view)
+            if not isinstance(count, int | np.integer) or count < 0:
+                raise op.origin.error(
+                    f"workspace: {name} has {count!r} elements, which is not a whole number of 0 or more"
+                )
         else:
             with op.origin.naming("shapes"):
                 shapes = op.parsed_shapes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from parity.data.sampling import sample
 from parity.dsl.shapes import ShapeMismatch
 from parity.errors import UsageError
 from parity.model.dtypes import DTYPES
-from parity.model.launch import Pointer, Scalar, Struct, argument_bytes
+from parity.model.launch import Grid, Pointer, Scalar, Struct, argument_bytes
 from parity.op import Op, Step
 from parity.reference import Expected
 
@@ -284,6 +286,35 @@ def test_launch_without_threads_is_error_unless_case_is_empty(field, rule, size)
     assert not isinstance(raised.value, ShapeMismatch)
     with pytest.raises(ShapeMismatch, match="a launch needs 1 or more"):
         op.parse("toy.glu[f32](x=0x10~normal@0)")
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"workspace": {"w": lambda view: ("f32", -5)}}, "workspace: w has -5 elements"),
+        ({"workspace": {"w": lambda view: ("f32", 2.5)}}, "workspace: w has 2.5 elements"),
+        ({"args": "x out k", "scalars": {"k": lambda view: ("i32", 2.5)}}, "k=2.5 is not a whole number, as i32 needs"),
+        ({"args": "x out k", "scalars": {"k": lambda view: ("i32", np.arange(3))}}, "which is not a number"),
+        ({"launch": lambda view: Grid((1.0, 1, 1), (64, 1, 1))}, "must have whole numbers in three dims"),
+        ({"launch": lambda view: Grid((1, 1), (64, 1))}, "must have whole numbers in three dims"),
+        ({"launch": lambda view: Grid((1, 1, 1), (64, 1, 1), -8)}, "has -8 bytes of shared memory"),
+        ({"mismatch": lambda view: np.zeros(3)}, "mismatch raised ValueError: The truth value of an array"),
+        ({"indices": {"i": "c-9"}, "inputs": {"x": "T", "i": "i32"}, "shapes": "x: r 2*c; out: r c; i: r"},
+         "indices: c-9 is -7; correct it"),
+        ({"indices": {"i": lambda view: -1}, "inputs": {"x": "T", "i": "i32"}, "shapes": "x: r 2*c; out: r c; i: r"},
+         "is -1; correct it"),
+    ],
+)  # fmt: skip
+def test_invalid_number_of_a_function_is_error_of_op(more, says):
+    op = declared(**more)
+    ids = " i=3~index@0" if "indices" in more else ""
+    with pytest.raises(UsageError, match=re.escape(says)):
+        op.call(op.parse(f"toy.glu[f32](x=3x4~normal@0{ids})"))
+
+
+def test_numbers_of_numpy_in_launch_become_numbers_of_python():
+    grid = Grid((np.int64(3), 1, 1), (np.int32(64), 1, 1), np.uint32(8))
+    assert [type(each) for each in (*grid.grid, *grid.block, grid.shared_bytes)] == [int] * 7
 
 
 def test_choice_beyond_type_of_parameter_is_error():
