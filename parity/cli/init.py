@@ -32,7 +32,7 @@ from parity.inference.triton_source import triton_kernels
 from parity.model.code_object import Kernel, source_name, unqualified
 from parity.platform.files import find_below, read_text
 from parity.platform.installation import NAME, install_command, origin
-from parity.porting import find_modules, guess_instantiations, has_source, is_cuda_source, macros_of
+from parity.porting import find_modules, guess_instantiations, has_source, is_cuda_source, kernels_of, macros_of
 from parity.suite.settings import Project, find_project, read_settings
 
 TEMPLATE = Path(__file__).parents[1] / "template"
@@ -239,7 +239,8 @@ def _write_cases(
         met |= bool(kernels)
         known = read_text(path) if path.exists() else ""
         if "__global__" in text and not one.code_object.kernels:
-            _warn(f"{one.module} does not contain a kernel when it is compiled here; see parity build")
+            here = "does not contain a kernel when it is compiled here; see parity build"
+            _warn(f"{one.module} {here if kernels_of(text) else 'only declares kernels, which other files define'}")
             broken.append(one.module)
         if kernels and (not known or is_inferred(known)):
             macros = macros_of((*project.sides.cuda.flags, *(each.flag for each in one.switches)))

@@ -797,3 +797,8 @@ def test_init_ends_lists_that_a_kernel_follows(parity, sources, tmp_path, with_n
     parity("init", "--kernels", "src")
     assert '"list": ("values.-1",)' in _declared(tmp_path, "m")["neighbors"]  # not head, behind which nothing is read
     assert "PASS  1 kernel," in parity("run", "--target", "gfx1100", "--examples", "2").out
+
+
+def test_init_states_that_a_source_only_declares_kernels(parity, sources):
+    sources(test="extern __global__ void k(int* x);\nint main() { k<<<1, 1>>>(nullptr); }\n")
+    assert "test only declares kernels, which other files define" in parity("init", "--kernels", "src").err
