@@ -138,18 +138,16 @@ class Run:
         chosen = Columns(runner_columns(found, wanted, runner or found.name), {}, ())
         return cls(replace(suite, known=None), selection, chosen, settings, cluster=cluster)
 
-    def shard(self, shard: Shard | None, costs: Mapping[str, float] | None = None) -> Run:
-        """Return one shard of the run, or the run itself for None.
+    def shard(self, shard: Shard, costs: Mapping[str, float]) -> Run:
+        """Return one shard of the run.
 
-        ``costs`` maps names of kernel entries to their cost in any unit; without it, all kernels cost the same. The
+        ``costs`` maps names of kernel entries to their cost in any unit; if it is empty, all kernels cost the same. The
         same run and costs give the same shards on every machine.
 
         Raises:
             UsageError: There are more shards than kernels.
         """
-        if shard is None:
-            return self
-        share = Share.of(shard, [entry.name for entry in self.entries], costs or {})
+        share = Share.of(shard, [entry.name for entry in self.entries], costs)
         entries = tuple(entry for entry in self.selection.entries if entry.name in share.mine)
         cases = tuple(case for case in self.selection.cases if self.suite.entry(case).name in share.mine)
         return replace(self, selection=Selection(entries, cases), share=share)

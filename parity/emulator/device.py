@@ -17,12 +17,12 @@ from parity.emulator.language import Dim3, Language, LaunchShape
 from parity.emulator.launch_checks import check_shape
 from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.loading import KernelLoader, LoadedKernel
-from parity.emulator.memory import READABLE, WRITABLE, Allocation, Bytes, DeviceMemory, zeroed_pages
+from parity.emulator.memory import READABLE, TRACED, WRITABLE, Allocation, Bytes, DeviceMemory, zeroed_pages
 from parity.emulator.printing import RECORD, printed
 from parity.emulator.programs import Kind, Programs
 from parity.emulator.runtime_headers import constants, structure
 from parity.emulator.stats import LaunchStats
-from parity.emulator.trace import TRACED, Trace
+from parity.emulator.trace import Trace
 from parity.emulator.variables import VARIABLES_BYTES, VariableMemory
 from parity.emulator.workgroups import LDS, Workgroups
 from parity.errors import UsageError

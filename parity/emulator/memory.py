@@ -20,7 +20,8 @@ BASE = 0x7F40_0000_0000
 
 WRITABLE: int = constants("memory.h")["WRITABLE"]
 READABLE: int = constants("memory.h")["READABLE"]
-_TRACED: int = constants("memory.h")["TRACED"]
+TRACED: int = constants("memory.h")["TRACED"]
+"""Device memory that is traced, around each multiple of 4 GiB."""
 _SPARSE_BUFFERS: int = constants("memory.h")["SPARSE_BUFFERS"]
 _SLOT = 1 << 32
 _SLOTS = 17
@@ -85,7 +86,7 @@ class DeviceMemory:
     @property
     def before(self) -> int:
         """The bytes in front of a multiple of 4 GiB that are traced, of ``TRACED`` bytes for each."""
-        return _TRACED // 2 if self.slots > 1 else 0
+        return TRACED // 2 if self.slots > 1 else 0
 
     @property
     def _used_slots(self) -> list[list[int]]:

@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from parity.emulator.memory import zeroed_pages
+from parity.emulator.memory import TRACED, zeroed_pages
 from parity.emulator.runtime_headers import constants, structure
-
-TRACED: int = constants("memory.h")["TRACED"]
-"""Device memory that is traced, around each multiple of 4 GiB."""
 
 _CELLS: tuple[int, ...] = constants("tracing.h")["CELLS"]
 _CELL = np.dtype(structure("tracing.h", "Cell"))

@@ -24,13 +24,12 @@ BATCH = 8
 """Kernels to translate in one call."""
 
 
-def execute_plan(plan: Plan, suite: Suite, workers: Workers | None = None) -> Iterator[CaseRecord]:
+def execute_plan(plan: Plan, suite: Suite, workers: Workers) -> Iterator[CaseRecord]:
     """Yield the record of every case, kernel by kernel in the order in which kernels finish.
 
     A case that crashes or hangs its process costs only that case: the rest of its kernel runs again, case by case.
-    Closing the iterator stops the workers, which are processes on this machine by default.
+    Closing the iterator stops the workers.
     """
-    workers = workers or Workers()
     with workers.pools(plan, workers.jobs) as pool:
         if pool.shared:
             prepare(plan, suite, pool, workers.progress)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -14,12 +13,10 @@ from parity.compare.comparison import compare
 from parity.engine.checked_case import CheckedCase, Implementation
 from parity.engine.judging import judge
 from parity.errors import ParityError
-from parity.model.dtypes import DTYPES, array_dtype
+from parity.model.dtypes import DTYPES, Array, array_dtype
 from parity.op import Call
 from parity.reference.expected import Expected
 from parity.runners import Vendor
-
-Array = np.ndarray[Any, Any]
 
 F8 = DTYPES["f8_e4m3"]
 

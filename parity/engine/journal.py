@@ -12,7 +12,6 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Generic, TypeVar
 
 from parity.errors import UsageError, first_names
@@ -73,9 +72,7 @@ class Journal(Generic[T]):
     def __enter__(self) -> Journal[T]:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):  # an earlier write failed, for example because the disk is full
             self._file.close()
 

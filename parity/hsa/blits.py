@@ -11,15 +11,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from parity.emulator.runtime_headers import constants
+from parity.emulator.memory import READABLE, WRITABLE
 from parity.hsa.memory import SharedMemory
 from parity.model.code_object import Kernel
 
 PREFIX = "__amd_rocclr_"
 """The prefix of the names of AMD's kernels."""
-
-_READABLE: int = constants("memory.h")["READABLE"]
-_WRITABLE: int = constants("memory.h")["WRITABLE"]
 
 
 def performed(kernel: Kernel, args: bytes, memory: SharedMemory) -> bool:
@@ -63,8 +60,8 @@ def _rectangle(values: Mapping[str, bytes]) -> Iterator[tuple[int, int, int]]:
 def _copy(source: int, target: int, size: int, memory: SharedMemory) -> None:
     src, dst = memory.part(source, size), memory.part(target, size)
     memory.data[dst] = memory.data[src].copy()
-    state = (memory.state[src] & _READABLE) | (memory.state[dst] & _WRITABLE)
-    memory.state[dst] = np.where(state, state, _READABLE)
+    state = (memory.state[src] & READABLE) | (memory.state[dst] & WRITABLE)
+    memory.state[dst] = np.where(state, state, READABLE)
 
 
 def _filled(values: Mapping[str, bytes], memory: SharedMemory) -> bool:
@@ -74,5 +71,5 @@ def _filled(values: Mapping[str, bytes], memory: SharedMemory) -> bool:
         return False
     target = memory.part(begin, end - begin)
     memory.data[target] = np.resize(memory.data[memory.part(pattern, unit)], end - begin)
-    memory.state[target] |= _READABLE
+    memory.state[target] |= READABLE
     return True

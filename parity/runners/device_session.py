@@ -19,6 +19,7 @@ from parity.emulator.shadow_runs import shadow_seed
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.code_object import CodeObject, MissingKernel, source_name
 from parity.model.coverage import Point
+from parity.model.dtypes import Array
 from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome
 from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor, launch_seed
 
@@ -34,7 +35,6 @@ _RACES = tuple({"seed": seed, "race_mask": mask} for mask in RACE_MASKS for seed
 _CLOCK_RATES = (1, 13, 1 << 20, 1, 997, 61, 1 << 12, 5)
 """The clock of each launch in ``reorder``."""
 
-Array = np.ndarray[Any, Any]
 
 _INVERTED_FILL = ~REGISTER_FILL & 0xFFFFFFFF
 
