@@ -359,6 +359,11 @@ ATTEMPTS = {
                 "import parity.cli.shared.outputs as o\no.outcome = lambda *a, **k: o.Outcome(0)",
                 "parity.cli.shared.outputs.outcome",
             ),
+            (
+                "enum",
+                "from parity.compare.verdict import Status\nStatus._member_map_['FAIL'] = Status.PASS",
+                "parity.compare.verdict.Status.FAIL",
+            ),
             ("numpy", "np.asarray = lambda *a, **k: np.array(*a, **k)", "numpy.asarray"),
             ("builtin", "import builtins\nbuiltins.all = lambda _: True", "builtins.all"),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from functools import cached_property
 from operator import attrgetter
 from types import FunctionType
@@ -18,12 +19,12 @@ from parity.errors import UsageError, first_names
 _OTHERS = ("builtins", "math", "numpy")
 """Modules outside of parity whose functions decide verdicts."""
 _MEMBERS = (FunctionType, property, classmethod, staticmethod, cached_property)
-_CODE = attrgetter("__code__")
+_CODE = attrgetter("__code__", "__defaults__", "__kwdefaults__")
 
 _namespaces: list[tuple[str, Mapping[Any, object], tuple[Any, ...], tuple[object, ...]]] = []
 """The name of each module, class or table, the namespace, and its protected names with their values."""
 _functions: dict[FunctionType, object] = {}
-"""The code of each function."""
+"""The code and the defaults of each function."""
 
 
 def protect() -> None:
@@ -35,7 +36,7 @@ def protect() -> None:
             for path, namespace, found in _protected(name, vars(module)):
                 _namespaces.append((path, namespace, tuple(found), tuple(found.values())))
                 functions = (getattr(value, "__wrapped__", value) for value in found.values())
-                _functions.update((each, each.__code__) for each in functions if isinstance(each, FunctionType))
+                _functions.update((each, _CODE(each)) for each in functions if isinstance(each, FunctionType))
 
 
 def _protected(path: str, module: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[Any, Any], Mapping[Any, Any]]]:
@@ -45,6 +46,10 @@ def _protected(path: str, module: Mapping[str, Any]) -> Iterator[tuple[str, Mapp
         if isinstance(value, type) and value.__module__ == path:
             members = {each: member for each, member in vars(value).items() if isinstance(member, _MEMBERS)}
             yield f"{path}.{name}", vars(value), members
+            if issubclass(value, Enum):
+                yield f"{path}.{name}", value._member_map_, dict(value._member_map_)
+                for each in value:
+                    yield f"{path}.{name}.{each.name}", vars(each), dict(vars(each))
         elif isinstance(value, dict) and name.isupper():  # other dictionaries are caches, which change
             yield f"{path}.{name}", value, dict(value)
 
@@ -64,7 +69,7 @@ def check_integrity() -> None:
     ]
     if tuple(map(_CODE, _functions)) != tuple(_functions.values()):
         replaced += [
-            f"{each.__module__}.{each.__qualname__}" for each, code in _functions.items() if _CODE(each) is not code
+            f"{each.__module__}.{each.__qualname__}" for each, code in _functions.items() if _CODE(each) != code
         ]
     if replaced:
         raise UsageError(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parity.compare import comparison
-from parity.compare.verdict import Verdict
+from parity.compare.verdict import Status, Verdict
 from parity.engine import judging
 from parity.errors import UsageError
 from parity.platform.integrity import check_integrity, protect
@@ -25,9 +25,11 @@ def test_check_integrity_accepts_unchanged_code():
         (judging, "CheckedCase", Verdict, "parity.engine.judging.CheckedCase"),
         (Verdict, "failed", property(lambda _: False), "parity.compare.verdict.Verdict.failed"),
         (comparison.compare.__wrapped__, "__code__", (lambda *_: None).__code__, "parity.compare.comparison.compare"),
+        (comparison.compare.__wrapped__, "__kwdefaults__", {"vendor": "amd"}, "parity.compare.comparison.compare"),
+        (Status.FAIL, "_value_", "pass", "parity.compare.verdict.Status.FAIL._value_"),
         (np, "isnan", np.isinf, "numpy.isnan"),
     ],
-    ids=["function", "imported-function", "class", "property", "code", "numpy"],
+    ids=["function", "imported-function", "class", "property", "code", "defaults", "enum", "numpy"],
 )
 def test_check_integrity_names_replacement(monkeypatch, target, name, value, named):
     protect()
