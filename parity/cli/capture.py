@@ -36,8 +36,8 @@ def main(arguments: argparse.Namespace) -> int:
         limits = Limits(**counts, **sizes, kernel=arguments.kernel or "")
         found, status = capture_program(arguments.program, arguments.output, limits)
     if status:
-        warn([f"the program ended with {f'signal {-status}' if status < 0 else f'exit status {status}'}"])
-    warn(skipped_lines(found))
+        warn(f"the program ended with {f'signal {-status}' if status < 0 else f'exit status {status}'}")
+    warn(*skipped_lines(found))
     kernels = {launch.kernel for launch in found.launches}
     size = sum(launch.nbytes for launch in found.launches) / 2**20
     stored = arguments.output.stat().st_size / 2**20

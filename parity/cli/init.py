@@ -19,7 +19,7 @@ from parity.build.modules import build
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.chosen_kernels import ChosenKernels, chosen_kernels, plain_name
-from parity.cli.shared.terminal import build_progress, errors, output, run_progress
+from parity.cli.shared.terminal import build_progress, errors, output, run_progress, warn
 from parity.compilers.cuda_toolkit import has_nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, TRITON_TARGETS
 from parity.errors import MissingTool, UsageError, display_path, pluralize
@@ -59,7 +59,7 @@ def main(arguments: argparse.Namespace) -> int:
         return _complete(folder, config, chosen, arguments)
     for parent in folder.resolve().parents:
         if read_settings(parent / CONFIG) is not None:
-            _warn(
+            warn(
                 f"{parent} is a parity project already. This writes another project inside it; to declare more kernels "
                 f"of that project, remove {display_path(config)} and run: parity init {parent}"
             )
@@ -113,7 +113,7 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
         module = plain_name(source.with_suffix("").as_posix())
         target = project.cases / f"{module}.py"
         if target.exists():
-            _warn(f"{target} exists already and is not changed")
+            warn(f"{target} exists already and is not changed")
             continue
         with run_progress() as (report, note):
             report("guessing", 0, len(own))
@@ -145,11 +145,11 @@ def _ci(folder: Path, name: str | None) -> list[Path]:
         return []
     path = folder / CI[name]
     if path.exists():
-        _warn(f"{path} exists already and is not changed")
+        warn(f"{path} exists already and is not changed")
         return []
     text = (TEMPLATE / "ci" / f"{name}.yml").read_text()
     if origin().is_local:
-        _warn(f"replace {NAME} in {path} by a Git URL or wheel of parity that the CI can install")
+        warn(f"replace {NAME} in {path} by a Git URL or wheel of parity that the CI can install")
     else:
         text = text.replace(f"{NAME}[{CI_EXTRAS}]", origin().requirement(CI_EXTRAS))
     return [write_file(path, text)]
@@ -213,7 +213,7 @@ def _write_cases(
             )
             settings, built = _with_templates(project, modules, settings, built, texts)
     except MissingTool as error:
-        _warn(f"no case files are written, because nothing can be compiled: {error}")
+        warn(f"no case files are written, because nothing can be compiled: {error}")
         return [], 0
     cuda, files = _build_cuda(project, modules, settings), CaseFiles(project, limit, run_progress)
     prober, met, broken = Prober(limit), False, list[str]()
@@ -221,7 +221,7 @@ def _write_cases(
         path = project.cases / f"{plain_name(one.module)}.py"
         text = texts.whole(modules[one.module])
         if one.error or not one.code_object:
-            _warn(f"{one.module} does not compile, so it has no case file; see parity build{one.first_finding}")
+            warn(f"{one.module} does not compile, so it has no case file; see parity build{one.first_finding}")
             broken.append(one.module)
             continue
         source = modules[one.module].relative_to(project.kernels)
@@ -240,7 +240,7 @@ def _write_cases(
         known = read_text(path) if path.exists() else ""
         if "__global__" in text and not one.code_object.kernels:
             here = "does not contain a kernel when it is compiled here; see parity build"
-            _warn(f"{one.module} {here if kernels_of(text) else 'only declares kernels, which other files define'}")
+            warn(f"{one.module} {here if kernels_of(text) else 'only declares kernels, which other files define'}")
             broken.append(one.module)
         if kernels and (not known or is_inferred(known)):
             macros = macros_of((*project.sides.cuda.flags, *(each.flag for each in one.switches)))
@@ -251,7 +251,7 @@ def _write_cases(
                 note(f"{one.module} {op.title}")
             files.try_after()
         if known and path not in files.files and not quiet:
-            _warn(f"{path} exists already and is not changed")
+            warn(f"{path} exists already and is not changed")
     if chosen.captured and not met:
         raise UsageError(f"no source in {project.kernels} defines a kernel of the capture; see parity list --captured")
     if chosen.names and not met and not broken:
@@ -263,7 +263,7 @@ def _write_cases(
 def _summarized(files: CaseFiles) -> int:
     """Report what is wrong with kernels, and the ops that are comments. Return the number of declared ops."""
     for name, reason in files.findings.items():
-        _warn(f"{name}: {reason}")
+        warn(f"{name}: {reason}")
     if left := files.incomplete:
         declared = f"{files.declared} of {files.declared + len(left)} ops are declared"
         instances: dict[tuple[str, str], list[str]] = {}
@@ -273,7 +273,7 @@ def _summarized(files: CaseFiles) -> int:
             f"{first} and {pluralize(len(more), 'more instance')}" if more else first
             for first, *more in instances.values()
         )
-        _warn(f"{declared}; the others are comments that say what is to be completed: {', '.join(names)}")
+        warn(f"{declared}; the others are comments that say what is to be completed: {', '.join(names)}")
     return files.declared
 
 
@@ -336,7 +336,3 @@ def _copy(name: str, folder: Path) -> Path:
     if path.exists():
         raise UsageError(f"{path} exists already; move it away, or choose another folder")
     return write_file(path, (TEMPLATE / name).read_text())
-
-
-def _warn(message: str) -> None:
-    errors().print(f"parity: {message}", style="yellow")

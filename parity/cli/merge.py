@@ -44,7 +44,7 @@ def main(arguments: argparse.Namespace) -> int:
 def _merge_folders(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
     remove_files(arguments.output, *REPORTS)
     merged = merge(folders, load_suite(arguments))
-    warn(merged.known.mistakes)
+    warn(*merged.known.mistakes)
     merged.write_record(arguments.output / RECORD)
     matrix = merged.matrix
     unwritten = try_write_reports(arguments.output, matrix, merged.records, merged.reproduction, merged.suite)

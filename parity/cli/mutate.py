@@ -68,7 +68,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         console.print(terminal(found.recall, full=arguments.full, width=terminal_width()))
         console.print(recall_summary(found.recall, found.tried, found.seconds, found.resumed), style="bold")
         console.print(f"recall and mutants: {arguments.output}/")
-    warn(found.problems)
+    warn(*found.problems)
     if isinstance(found.stopped, KeyboardInterrupt):
         return INTERRUPTED
     if found.stopped:

@@ -35,7 +35,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record", cluster)
     prepared = build_run(apply_shard(arguments, run, read_costs(arguments)))
-    options = {"measured": arguments.time, "note": lambda text: warn([text]), "arguments": sys.argv[1:]}
+    options = {"measured": arguments.time, "note": warn, "arguments": sys.argv[1:]}
     with run_progress() as (report, _):
         found = record(prepared, arguments.output, progress=report, **options)
     if isinstance(found.stopped, ResourceExhausted):

@@ -29,7 +29,7 @@ def main(arguments: argparse.Namespace) -> int:
     chosen = {"runners": arguments.runner, "targets": arguments.target, "checked": arguments.checked}
     made = make_reproducer(suite, arguments.case, **chosen)
     made.write(arguments.output)
-    warn(made.notes)
+    warn(*made.notes)
     output().print(f"{len(made.files)} files of {made.case} in {arguments.output}; next: its README.md")
     return _check(made) if arguments.check else 0
 

@@ -89,16 +89,16 @@ def _remove_reports(folder: Path) -> None:
 def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: EarlierRun, kept: KeptRecords) -> int:
     _remove_reports(arguments.output)  # again, for parity watch
     run = _run(arguments, cluster, earlier)
-    warn(run.notes)
+    warn(*run.notes)
     console = messages(arguments.json)
     prepared = build_run(run, console)
-    warn(prepared.problems)
+    warn(*prepared.problems)
     results = _executed(prepared, arguments.output / RECORD, kept(prepared))
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
     records = sorted(results.records, key=lambda record: order[record.kernel])
     costs = _measured(prepared, arguments.time and results.complete)
     recall, unread = stored_recall(run)
-    warn(unread)
+    warn(*unread)
     results = replace(results, records=records, measured=costs, recall=recall)
     matrix = results.matrix
     reproduction = reproduction_command(arguments)
@@ -119,7 +119,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earli
     annotate_github(arguments, run.suite, matrix, records, reproduction)
     if unwritten is None:
         write_shard_file(arguments.output, results, reproduction)
-    warn(results.notes)
+    warn(*results.notes)
     return result.finish()
 
 
@@ -171,11 +171,11 @@ def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord
         absent = f"there is no {folder / RECORD} to resume"
         if arguments.resume != Path():
             raise UsageError(f"{absent}; give --resume the output folder of a run, and name kernels before it")
-        warn([f"{absent}: starting a new run"])
+        warn(f"{absent}: starting a new run")
         return ()
     kept = resumable_records(folder, prepared)
     kernels = {(record.op, record.kernel) for record in kept}
-    warn([f"resuming: {pluralize(len(kept), 'case')} of {pluralize(len(kernels), 'kernel')} are in {folder / RECORD}"])
+    warn(f"resuming: {pluralize(len(kept), 'case')} of {pluralize(len(kernels), 'kernel')} are in {folder / RECORD}")
     return kept
 
 
@@ -195,11 +195,11 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
     """The measurements in recordings and, if ``now``, new measurements of kernels that execute here."""
     run = prepared.run
     found, problems = recorded_measurements(run)
-    warn(problems)
+    warn(*problems)
     if now:
         result = measure_run(prepared)
         if result.stopped:
-            warn([f"not everything was measured: {result.stopped or 'interrupted'}"])
+            warn(f"not everything was measured: {result.stopped or 'interrupted'}")
         live = {(column.runner, column.target): column for column in run.columns.live}
         found += [(live[m.runner, m.target], m) for m in result.measurements]
     return first_valid(found)

@@ -69,7 +69,7 @@ def _watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> 
             return ()
         records = load(arguments.output / RECORD).records
         same = {key for key, digest in before.items() if last.get(key) == digest}
-        warn([f"{len(before) - len(same)} of {len(before)} kernels changed"])
+        warn(f"{len(before) - len(same)} of {len(before)} kernels changed")
         return tuple(each for each in records if (each.op, each.kernel) in same)
 
     while True:
@@ -78,9 +78,9 @@ def _watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> 
                 return code
         except ParityError as error:
             errors().print(f"parity: {error}", style="red")
-        warn(["waiting for a change; press Ctrl-C to stop"])
+        warn("waiting for a change; press Ctrl-C to stop")
         names = next(each for each in changes if each)
-        warn([f"changed: {' '.join(display_path(Path(name)) for name in sorted(names))}"])
+        warn(f"changed: {' '.join(display_path(Path(name)) for name in sorted(names))}")
         forget_folders()
 
 

@@ -40,7 +40,7 @@ def load_suite(arguments: argparse.Namespace) -> Suite:
 
 def _report_problems(arguments: argparse.Namespace, suite: Suite) -> None:
     arguments.problems = suite.problems
-    warn(suite.problems)
+    warn(*suite.problems)
 
 
 def _find_suite(arguments: argparse.Namespace) -> Suite:
@@ -54,7 +54,7 @@ def _find_suite(arguments: argparse.Namespace) -> Suite:
         launches=getattr(arguments, "launches", None),
     )
     if suite.kernels == SHIPPED / "kernels" and not Path.cwd().is_relative_to(SHIPPED):
-        warn(["no pyproject.toml with [tool.parity] is here or above; this is parity's own suite"])
+        warn("no pyproject.toml with [tool.parity] is here or above; this is parity's own suite")
     return suite
 
 

@@ -171,7 +171,7 @@ def annotate_github(
             with Path(file).open("a", encoding="utf-8") as job_summary:
                 job_summary.write(f"{markdown(matrix)}\n")
         except OSError as error:
-            warn([f"cannot write the summary {file}: {error.strerror}"])
+            warn(f"cannot write the summary {file}: {error.strerror}")
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Outcome:
         Raises:
             ParityError: nothing failed, but the run does not prove everything.
         """
-        warn(self.notes)
+        warn(*self.notes)
         if self.error:
             raise self.error
         return self.code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -65,7 +65,7 @@ def messages(json: bool) -> Console:
     return errors() if json else output()
 
 
-def warn(notes: Iterable[str]) -> None:
+def warn(*notes: str) -> None:
     """Print notes to stderr."""
     for note in notes:
         errors().print(f"parity: {note}", style="yellow")
