@@ -36,6 +36,9 @@ ATTEMPTS = 8
 SHRINKS = 60
 """Smaller cases to execute for each found case. Every later run executes the case that is kept."""
 
+SMALL = 4096
+"""The number of elements up to which a found case is kept as it is."""
+
 
 @dataclass(frozen=True)
 class FoundCase:
@@ -159,11 +162,15 @@ class _Search:
 def smallest(case: Case, suffices: Callable[[Case], bool]) -> Case:
     """Return a case with fewer elements that still ``suffices``, after up to SHRINKS attempts; or the case itself."""
     attempts, candidates = SHRINKS, smaller_cases(case)
-    while attempts and (smaller := next(candidates, None)):
+    while attempts and _elements(case) > SMALL and (smaller := next(candidates, None)):
         attempts -= 1
         if suffices(smaller):
             case, candidates = smaller, smaller_cases(smaller)
     return case
+
+
+def _elements(case: Case) -> int:
+    return sum(layout.numel for layout in case.layouts.values())
 
 
 def _needed(found: Mapping[Case, int], before: int) -> dict[Case, list[int]]:

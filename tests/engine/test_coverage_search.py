@@ -14,7 +14,7 @@ def test_needed_keeps_few_cases_that_reach_all_new_points(suite):
     assert _needed({one: 0b1}, before) == {}
 
 
-def test_found_case_is_replaced_by_smallest_that_suffices(suite):
+def test_large_found_case_shrinks_until_it_is_small(suite):
     op = suite.op("affine.affine")
     attempts = []
 
@@ -22,14 +22,19 @@ def test_found_case_is_replaced_by_smallest_that_suffices(suite):
         attempts.append(case)
         return case.layouts["x"].shape[0] >= 40
 
-    found = smallest(op.parse("affine.affine[f32](x=160x9x5~normal@0 mul=1.0 add=0.0)"), has_forty_rows)
-    assert str(found) == "affine.affine[f32](x=40x1x1~normal@0 mul=1.0 add=0.0)"
+    found = smallest(op.parse("affine.affine[f32](x=65400x9x5~normal@0 mul=1.0 add=0.0)"), has_forty_rows)
+    assert str(found) == "affine.affine[f32](x=63x9x5~normal@0 mul=1.0 add=0.0)"
     assert len(attempts) < SHRINKS
 
 
-def test_found_case_that_no_smaller_one_replaces_is_kept(suite):
-    case = suite.op("affine.affine").parse("affine.affine[f32](x=160x9x5~normal@0 mul=1.0 add=0.0)")
+def test_large_found_case_that_no_smaller_one_replaces_is_kept(suite):
+    case = suite.op("affine.affine").parse("affine.affine[f32](x=160x90x5~normal@0 mul=1.0 add=0.0)")
     assert smallest(case, lambda each: False) is case
+
+
+def test_small_found_case_is_kept(suite):
+    case = suite.op("affine.affine").parse("affine.affine[f32](x=80x9x5~normal@0 mul=1.0 add=0.0)")
+    assert smallest(case, lambda each: True) is case
 
 
 def test_found_case_title_names_reached_line():
