@@ -73,8 +73,8 @@ class Condition:
     """A condition on numbers.
 
     Without ``other``, all numbers, or only ``one``, are multiples of ``unit`` and at most ``limit``. With ``other``,
-    ``one`` is a multiple of it or, if they ``differ``, larger. If ``counts`` is set, a block has one thread for each
-    ``unit`` of ``one``.
+    which is a multiple of ``unit``, ``one`` is a multiple of it or, if they ``differ``, larger. If ``counts`` is set, a
+    block has one thread for each ``unit`` of ``one``.
     """
 
     unit: int = 1
@@ -91,7 +91,8 @@ class Condition:
 
     def enforce(self, numbers: Numbers) -> dict[str, int]:
         """Change numbers so that the condition holds."""
-        found = {name: value * (self.unit if self.one in ("", name) else 1) for name, value in numbers.items()}
+        unit_of = self.other or self.one
+        found = {name: value * (self.unit if unit_of in ("", name) else 1) for name, value in numbers.items()}
         if self.other:
             one, other = found[self.one], found[self.other]
             found[self.one] = one + other if self.differ else one * other
@@ -102,7 +103,8 @@ class Condition:
         if self.other:
             if self.differ:
                 return (f"{self.one} > {self.other}",)
-            return f"{self.other} > 0", f"{self.one} % {self.other} == 0"
+            even = (f"{self.other} % {self.unit} == 0",) if self.unit > 1 else ()
+            return f"{self.other} > 0", *even, f"{self.one} % {self.other} == 0"
         names = self._affected(names)
         units = tuple(f"{name} % {self.unit} == 0" for name in names if self.unit > 1)
         return (*units, *(f"{name} <= {self.limit}" for name in names if self.limit))
@@ -111,7 +113,9 @@ class Condition:
         """Return values to draw from, for names whose random values would seldom satisfy the condition."""
         if self.other:
             form = "{other}+{i}" if self.differ else "{i}*{other}"
-            return {self.one: tuple(form.format(other=self.other, i=i) for i in (1, 2, 7))}
+            others = tuple(self.unit * i for i in (1, 2, 3, 7, 33, 100)) if self.unit > 1 else ()
+            values = tuple(form.format(other=self.other, i=i) for i in (1, 2, 7))
+            return {self.other: others, self.one: values} if others else {self.one: values}
         units = tuple(self.unit * i for i in ((1, 7, 32, 33, 64, 100) if self.counts else (1, 2, 3, 7)))
         return dict.fromkeys(self._affected(names) if self.unit > 4 or self.counts else (), units)
 

@@ -80,9 +80,11 @@ def candidate_conditions(
             yield Condition(limit=math.prod(block), one=role.bound)
     yield Condition(4)
     if 2 <= len(experiment.numbers) <= 4:
-        for one, other in itertools.permutations(experiment.numbers, 2):
+        pairs = [*itertools.permutations(experiment.numbers, 2)]
+        for one, other in pairs:
             yield Condition(one=one, other=other, differ=True)
             yield Condition(one=one, other=other)
+        yield from (Condition(2, one=one, other=other) for one, other in pairs)
     units = sorted({block[0], 32} - {1})
     yield from _multiples(experiment, (unit for unit in units if unit <= 32))
     if is_open and not experiment.flow.thread_axes - {"x"}:

@@ -117,6 +117,7 @@ def _exact_fits(reached: _Reached, grids: Sequence[str]) -> Iterator[Fit]:
     yield from _products(reached)
     yield from _products_of_sums(reached)
     yield from _sums_with_constant(reached)
+    yield from _halves(reached)
     yield from _pitched_rows(reached)
     for text in grids:
         if [evaluate(text, scope, reached.block) for scope in reached.scopes] == reached.ends:
@@ -158,6 +159,17 @@ def _sums_with_constant(reached: _Reached) -> Iterator[Fit]:
         added = {end - scope[name] for end, scope in zip(reached.ends, reached.scopes, strict=True)}
         if len(added) == 1 and 0 < min(added) <= _MOST_ADDED and len({*reached.ends}) > 1:
             yield Fit((f"{name}+{min(added)}",))
+
+
+def _halves(reached: _Reached) -> Iterator[Fit]:
+    """``rows cols//2``, if halves are whole numbers."""
+    for chosen, sizes in reached.products:
+        if chosen and [2 * end for end in reached.ends] == sizes and len({*sizes}) > 1:
+            for half in chosen:
+                if all(scope[half] % 2 == 0 for scope in reached.scopes):
+                    others = [*chosen]
+                    others.remove(half)
+                    yield Fit((*others, f"{half}//2"))
 
 
 def _pitched_rows(reached: _Reached) -> Iterator[Fit]:

@@ -192,6 +192,13 @@ __global__ void twice_each(const __nv_bfloat162* pairs, __nv_bfloat162* sums, in
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) sums[i] = __hadd2(pairs[i], pairs[i]);
 }
+__global__ void rotary(const float* x, const float* angles, float* out, unsigned rows, unsigned width, unsigned d) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, row = i / (width / 2), in_row = i % (width / 2);
+    if (2 * i >= rows * width) return;
+    unsigned one = row * width + in_row / (d / 2) * d + in_row % (d / 2), other = one + d / 2;
+    out[one] = x[one] * angles[in_row] - x[other];
+    out[other] = x[one] + x[other] * angles[in_row];
+}
 __global__ void waits(volatile int* flag, int most) { for (int i = 0; i < most && !*flag; i++); }
 """
 
@@ -203,6 +210,8 @@ def test_init_vector_and_row_kernels_have_a_verdict(parity, tmp_path, monkeypatc
     assert parity("init").code == 0
     text = (tmp_path / "cases" / "judged.py").read_text()
     assert 'args="to_ from_ n:u64",\n    shapes="to_: 4*n; from_: 4*n",  # a guess\n    strides="aligned",' in text
+    assert 'shapes="x: rows width; angles: width//2; out: rows width",' in text
+    assert 'where="d > 0 and d % 2 == 0 and width % d == 0",' in text and 'grid="ceil(rows*width/512)",' in text
     assert 'shapes="x: n",  # a guess\n    where="n % 4 == 0",' in text and 'grid="ceil(n/1024)",' in text
     assert 'shapes="p: 3*n; length: n"' in text
     assert 'shapes="out: rows cols; mean: rows; inp: rows cols; weight: cols"' in text
@@ -214,7 +223,7 @@ def test_init_vector_and_row_kernels_have_a_verdict(parity, tmp_path, monkeypatc
     assert 'shapes="pairs: 2*n; sums: 2*n"' in text and 'inputs={"pairs": "bf16"}' in text
     assert "it writes to nothing that it is given, so nothing can be compared" in text
     result = parity("run", "-v", "--target", "gfx1100", "--examples", "3")
-    assert result.code == 0 and result.out.count("pass  3/3") == 11, result.out + result.err
+    assert result.code == 0 and result.out.count("pass  3/3") == 12, result.out + result.err
 
 
 def test_init_without_nvcc_guesses_roles(parity, tmp_path, hide_nvcc):

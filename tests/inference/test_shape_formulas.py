@@ -32,6 +32,12 @@ def test_fit_dims_of_exact_size_returns_its_formula(case):
     assert fit_dims([size(each) for each in SCOPES], SCOPES, NAMES, is_exact=True) == fit
 
 
+def test_fit_dims_of_half_of_an_even_number_returns_quotient():
+    scopes = [{"rows": 7, "cols": 10}, {"rows": 11, "cols": 2}, {"rows": 4, "cols": 300}]
+    ends = [each["rows"] * each["cols"] // 2 for each in scopes]
+    assert fit_dims(ends, scopes, ["rows", "cols"], is_exact=True) == Fit(("rows", "cols//2"))
+
+
 def test_fit_dims_without_exact_size_returns_loose_upper_bound():
     ends = [each["rows"] * each["cols"] - 1 for each in SCOPES]
     assert fit_dims(ends, SCOPES, ["rows", "cols"]) == Fit(("rows", "cols"), loose=True)
