@@ -115,6 +115,7 @@ ATTEMPTS = {
     "kernel-copies-input": Attempt(kernel("x[i]"), 1, "value"),
     "kernel-writes-nan": Attempt(kernel('nanf("")'), 1, "nan"),
     "kernel-misses-last-element": Attempt(writing_if("i < n - 1"), 1, "unwritten"),
+    "kernel-misses-last-element-of-full-blocks": Attempt(writing_if("i < n && (n % 512 || i < n - 1)"), 1, "unwritten"),
     "kernel-does-not-compile": Attempt(edit(KERNEL, "int i =", "int i = nosuch +"), 1, "compile error"),
     "kernel-renamed": Attempt(edit(KERNEL, "void leaky_relu_f32", "void other_f32"), 1, "missing kernel"),
     "kernel-right-only-in-cases-of-its-size": Attempt(writing_if("i < n && n < 64"), 1, "unwritten"),

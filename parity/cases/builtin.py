@@ -18,7 +18,7 @@ from parity.data.layouts import in_rows
 from parity.errors import UsageError
 from parity.model.case import Case
 from parity.model.dtypes import DType, resolve_dtype
-from parity.model.launch import Scalar
+from parity.model.launch import BLOCK, Scalar
 from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration, NamedCase
@@ -104,6 +104,9 @@ MAX_LIMIT_PRODUCT = 2**13
 SHIFT = 29
 """Distance between the starts of two tensors' data, so that special values meet other special values."""
 
+_GRID_RULE = re.compile(r"ceil\(([A-Za-z_]\w*(?:\*[A-Za-z_]\w*)*)/(\d+)\)")
+"""Matches the blocks along a dim in the grid of an op: ``ceil(rows*cols/256)``."""
+
 _SIZES = re.compile(r"(\d+)\|(\d+)")
 _LAUNCH = re.compile(r"\b(launch|threads)=")
 
@@ -146,7 +149,7 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
     case = replace(base, launch=MANY_BLOCKS, threads=None)
     if launches != "host" and op.grid_stride and not op.then and not strided and case not in drawn:
         found.append(("many blocks of one thread", case))
-    return found + limit_cases(op, base.dtypes, drawn)
+    return found + limit_cases(op, base.dtypes, drawn) + full_block_cases(op, base.dtypes, drawn)
 
 
 def sparse_case(op: Declaration, base: Case) -> Case | None:
@@ -257,6 +260,45 @@ def limit_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Case]) -
                 wanted = [pair for pair in wanted if names.get(pair[0]) != pair[1]]
                 break
     return found
+
+
+def full_block_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Case]) -> list[tuple[str, Case]]:
+    """Return title and case in which the last block is full, for each rule of the grid such as ``ceil(rows*cols/256)``.
+
+    Rules for which a drawn case has full blocks are left out. Strided templates cover kernels with a grid-stride loop.
+    """
+    if op.grid_stride or op.launch or op.layouts:
+        return []
+    rules = [(product, int(unit)) for product, unit in _GRID_RULE.findall(str(op.grid))]
+    if not op.grid:
+        rules = [("numel", op.block if isinstance(op.block, int) else BLOCK)]
+    found: dict[Case, str] = {}
+    for product, threads in rules:
+        names = product.split("*")
+
+        def has_full_blocks(case: Case, names: Sequence[str] = names, threads: int = threads) -> bool:
+            view = view_case(op, case)
+            values = {**view.scope.names, "numel": math.prod(view.shape)}
+            size = math.prod(values.get(name, 0) for name in names)
+            return bool(size) and bool(size % threads == 0)
+
+        if not any(map(has_full_blocks, drawn)):
+            tried = filter(None, _with_size(op, dtypes, names, threads))
+            if case := next(filter(has_full_blocks, tried), None):
+                found[case] = "whole blocks" if names == ["numel"] else f"whole blocks along {product}"
+    return [(title, case) for case, title in found.items()]
+
+
+def _with_size(op: Declaration, dtypes: Sequence[str], names: Sequence[str], size: int) -> Iterator[Case | None]:
+    """Yield cases in which one of the names, or of all names for ``numel``, is twice ``size``, or ``size``."""
+    if not op.shapes:
+        if _accepts_everywhere(op, contiguous((2 * size,)), dtypes):
+            items = _items(op, dict.fromkeys(op.tensors, str(2 * size)), op.bind(dtypes))
+            yield parse_case(op, _text(op, dtypes, items))
+        return
+    for name in reversed(op.parsed_shapes.free):
+        if name in names or names == ["numel"]:
+            yield from (_case_with(op, dtypes, name, count * size, ()) for count in (2, 1))
 
 
 def _limits(op: Declaration) -> list[tuple[str, int]]:

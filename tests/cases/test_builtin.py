@@ -144,6 +144,40 @@ def test_limits_that_op_allows_are_cases(more, values, seed):
         assert op.parse(str(case)) == case, title
 
 
+@pytest.mark.parametrize(
+    ("more", "size", "title"),
+    [
+        ({}, lambda rows, cols: rows * cols % 1024, "whole blocks"),
+        ({"block": 192}, lambda rows, cols: rows * cols % 192, "whole blocks"),
+        ({"grid": "ceil(rows*cols/448)"}, lambda rows, cols: rows * cols % 448, "whole blocks along rows*cols"),
+        ({"grid": "ceil(cols/704), rows"}, lambda rows, cols: cols % 704, "whole blocks along cols"),
+    ],
+)
+def test_rule_of_grid_without_full_blocks_gets_case_with_them(more, size, title):
+    op = Op(
+        "m.m",
+        kernel="m_{T}",
+        types=("f32",),
+        args="x out",
+        inputs={"x": "T"},
+        shapes="x: rows cols; out: rows cols",
+        grid_stride=False,
+        **more,
+    )
+    drawn = [op.parse("m.m[f32](x=3x5~normal@0)")]
+    case = dict(op.edge_cases(drawn))[title]
+    assert size(*case.layouts["x"].shape) == 0
+    assert title not in dict(op.edge_cases([*drawn, case]))
+
+
+def test_op_without_shapes_gets_case_with_full_blocks():
+    op = Op(
+        "m.m", kernel="m_{T}", types=("f32",), args="x out numel:i32", inputs={"x": "T"}, grid_stride=False, block=256
+    )
+    found = dict(op.edge_cases([op.parse("m.m[f32](x=3x5~normal@0)")]))
+    assert str(found["whole blocks"]) == "m.m[f32](x=512~normal@0)"
+
+
 def test_limits_of_drawn_cases_are_not_repeated():
     op = Op(
         "m.m",
