@@ -265,13 +265,18 @@ def limit_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Case]) -
 def full_block_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Case]) -> list[tuple[str, Case]]:
     """Return title and case in which the last block is full, for each rule of the grid such as ``ceil(rows*cols/256)``.
 
-    Rules for which a drawn case has full blocks are left out. Strided templates cover kernels with a grid-stride loop.
+    The threads of a block may also share an innermost dim that the grid does not divide. Rules for which a drawn case
+    has full blocks are left out. Strided templates cover kernels with a grid-stride loop.
     """
     if op.grid_stride or op.launch or op.layouts:
         return []
     rules = [(product, int(unit)) for product, unit in _GRID_RULE.findall(str(op.grid))]
+    threads = op.block if isinstance(op.block, int) else 0
     if not op.grid:
-        rules = [("numel", op.block if isinstance(op.block, int) else BLOCK)]
+        rules = [("numel", threads or BLOCK)]
+    if op.shapes and threads:
+        along = {name for product, _ in rules for name in product.split("*")}
+        rules += [(name, threads) for name in _innermost(op) if name not in along]
     found: dict[Case, str] = {}
     for product, threads in rules:
         names = product.split("*")
@@ -282,11 +287,17 @@ def full_block_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Cas
             size = math.prod(values.get(name, 0) for name in names)
             return bool(size) and bool(size % threads == 0)
 
-        if not any(map(has_full_blocks, drawn)):
+        if not any(map(has_full_blocks, (*drawn, *found))):
             tried = filter(None, _with_size(op, dtypes, names, threads))
             if case := next(filter(has_full_blocks, tried), None):
                 found[case] = "whole blocks" if names == ["numel"] else f"whole blocks along {product}"
     return [(title, case) for case, title in found.items()]
+
+
+def _innermost(op: Declaration) -> Iterator[str]:
+    """Yield the names that are the innermost dim of a tensor."""
+    last = (str(dims[-1]) for dims in op.parsed_shapes.tensors.values() if dims)
+    yield from dict.fromkeys(name for name in last if name in op.parsed_shapes.free)
 
 
 def _with_size(op: Declaration, dtypes: Sequence[str], names: Sequence[str], size: int) -> Iterator[Case | None]:

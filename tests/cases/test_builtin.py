@@ -151,6 +151,7 @@ def test_limits_that_op_allows_are_cases(more, values, seed):
         ({"block": 192}, lambda rows, cols: rows * cols % 192, "whole blocks"),
         ({"grid": "ceil(rows*cols/448)"}, lambda rows, cols: rows * cols % 448, "whole blocks along rows*cols"),
         ({"grid": "ceil(cols/704), rows"}, lambda rows, cols: cols % 704, "whole blocks along cols"),
+        ({"grid": "rows", "block": 224}, lambda rows, cols: cols % 224, "whole blocks along cols"),
     ],
 )
 def test_rule_of_grid_without_full_blocks_gets_case_with_them(more, size, title):
