@@ -18,7 +18,7 @@ from parity.data.layouts import STRIDES
 from parity.data.streams import STREAMS, is_stream
 from parity.dsl.arguments import ArgumentSpec
 from parity.dsl.expression import Expression, expression
-from parity.dsl.shapes import words
+from parity.dsl.shapes import parse_shapes, words
 from parity.errors import UsageError, nearest
 from parity.model.dtypes import dtype
 from parity.model.launch import BLOCK
@@ -166,9 +166,16 @@ def _check_triton(op: Declaration) -> None:
         raise _error(op, 'a Triton kernel needs a grid, such as grid="ceil(n/BLOCK)"')
     if op.then:
         raise _error(op, "then: kernels that follow a Triton kernel are not supported")
+    shapes = parse_shapes(op.shapes) if op.shapes else None  # without the definitions of the kernel's numbers
+    names = {
+        *(shapes.free if shapes else ()),
+        *(shapes.defined if shapes else ()),
+        *op.triton_kernel.numbers,
+        *op.params,
+    }
     for name, each in op.triton_kernel.expressions.items():
         with _naming(op, f"kernel: {name}"):
-            _check_expression(each, _case_names(op) - {name}, ())
+            _check_expression(each, names - {name}, ())
 
 
 def _check_names(op: Declaration) -> None:

@@ -49,7 +49,7 @@ def test_run_matrix_fits_terminal_and_files_are_complete(parity, tmp_path, monke
     assert lines[:3] == [
         "                  gfx1100 gfx90a",
         "fill              emulated",
-        "  fill  8 dtypes  pass  25/25  exact",
+        "  fill  8 dtypes  pass  33/33  exact",
     ]
     assert lines[4].startswith("left out to fit 45 characters (")
     whole = (tmp_path / "out" / "matrix.txt").read_text().splitlines()

@@ -106,7 +106,7 @@ def test_cases_use_host_launches_only():
     assert not any(case.launch or case.threads for case in sample(op.cases(("f32",), launches="host"), 0, 60))
     plain = declared(shapes="x: n; out: n", args="x out", grid="ceil(n/threads)", grid_stride=True)
     named = plain.named_cases(("f32",))
-    assert [title for title, case in named if not case.launch] == ["more than 65,536 elements"]
+    assert [title for title, case in named if not case.launch] == ["more than 65,536 elements", "whole blocks"]
     assert plain.named_cases(("f32",), launches="host") == [each for each in named if not each[1].launch]
     assert plain.parse("toy.glu[f32](x=9~normal@0 launch=2x33)").launch == (2, 33)
 
