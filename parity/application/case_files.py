@@ -78,9 +78,9 @@ class CaseFiles:
             self.untried[op.name] = self.files[path], op
         self.try_after(_TRY_INSIDE)
 
-    def try_after(self, seconds: float = _TRY_AFTER) -> None:
-        """Try the declarations if the last trial is some time ago: usually after a module."""
-        if time.monotonic() - self.tried_at > seconds:
+    def try_after(self, seconds: float | None = None) -> None:
+        """Try the declarations if the last trial is some time ago (default: ``_TRY_AFTER`` seconds), after a module."""
+        if time.monotonic() - self.tried_at > (_TRY_AFTER if seconds is None else seconds):
             self.try_declarations(shown=False)
 
     def try_declarations(self, *, shown: bool = True) -> None:
