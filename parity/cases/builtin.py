@@ -270,28 +270,28 @@ def full_block_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Cas
     """
     if op.grid_stride or op.launch or op.layouts:
         return []
-    rules = [(product, int(unit)) for product, unit in _GRID_RULE.findall(str(op.grid))]
-    threads = op.block if isinstance(op.block, int) else 0
+    block = op.block if isinstance(op.block, int) else 0
+    rules = [(product.split("*"), int(threads)) for product, threads in _GRID_RULE.findall(str(op.grid))]
     if not op.grid:
-        rules = [("numel", threads or BLOCK)]
-    if op.shapes and threads:
-        along = {name for product, _ in rules for name in product.split("*")}
-        rules += [(name, threads) for name in _innermost(op) if name not in along]
+        rules = [(["numel"], block or BLOCK)]
+    if op.shapes and block:
+        along = {name for names, _ in rules for name in names}
+        rules += [([name], block) for name in _innermost(op) if name not in along]
     found: dict[Case, str] = {}
-    for product, threads in rules:
-        names = product.split("*")
-
-        def has_full_blocks(case: Case, names: Sequence[str] = names, threads: int = threads) -> bool:
-            view = view_case(op, case)
-            values = {**view.scope.names, "numel": math.prod(view.shape)}
-            size = math.prod(values.get(name, 0) for name in names)
-            return bool(size) and bool(size % threads == 0)
-
+    for names, threads in rules:
+        has_full_blocks = partial(_has_full_blocks, op, names, threads)
         if not any(map(has_full_blocks, (*drawn, *found))):
             tried = filter(None, _with_size(op, dtypes, names, threads))
             if case := next(filter(has_full_blocks, tried), None):
-                found[case] = "whole blocks" if names == ["numel"] else f"whole blocks along {product}"
+                found[case] = "whole blocks" if names == ["numel"] else f"whole blocks along {'*'.join(names)}"
     return [(title, case) for case, title in found.items()]
+
+
+def _has_full_blocks(op: Declaration, names: Sequence[str], threads: int, case: Case) -> bool:
+    """Whether the product of the names is a positive multiple of the threads of a block."""
+    values = view_case(op, case).output_scope.names
+    size = math.prod(values.get(name, 0) for name in names)
+    return bool(size > 0 and size % threads == 0)
 
 
 def _innermost(op: Declaration) -> Iterator[str]:

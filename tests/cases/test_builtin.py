@@ -20,8 +20,8 @@ def named(op, *dtypes):
     return {title: str(case) for title, case in op.named_cases(dtypes)}
 
 
-def declared(**more):
-    return Op("m.m", kernel="m_{T}", types=("f32",), args="x out", inputs={"x": "T"}, **more)
+def declared(args="x out", **more):
+    return Op("m.m", kernel="m_{T}", types=("f32",), args=args, inputs={"x": "T"}, **more)
 
 
 def edges(op, *dtypes, launches="any"):
@@ -128,15 +128,7 @@ def test_halfway_sums_are_ties(suite):
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_limits_that_op_allows_are_cases(more, values, seed):
-    op = Op(
-        "m.m",
-        kernel="m_{T}",
-        types=("f32",),
-        args="x out k:i32",
-        inputs={"x": "T"},
-        shapes="x: rows k; out: rows",
-        **more,
-    )
+    op = declared("x out k:i32", shapes="x: rows k; out: rows", **more)
     drawn = sample(op.cases(("f32",)), seed, 20, structure)
     extents = {case.layouts["x"].shape[1] for case in (*drawn, *(case for _, case in op.edge_cases(drawn)))}
     assert values <= extents
@@ -155,16 +147,7 @@ def test_limits_that_op_allows_are_cases(more, values, seed):
     ],
 )
 def test_rule_of_grid_without_full_blocks_gets_case_with_them(more, size, title):
-    op = Op(
-        "m.m",
-        kernel="m_{T}",
-        types=("f32",),
-        args="x out",
-        inputs={"x": "T"},
-        shapes="x: rows cols; out: rows cols",
-        grid_stride=False,
-        **more,
-    )
+    op = declared(shapes="x: rows cols; out: rows cols", grid_stride=False, **more)
     drawn = [op.parse("m.m[f32](x=3x5~normal@0)")]
     case = dict(op.edge_cases(drawn))[title]
     assert size(*case.layouts["x"].shape) == 0
@@ -172,23 +155,13 @@ def test_rule_of_grid_without_full_blocks_gets_case_with_them(more, size, title)
 
 
 def test_op_without_shapes_gets_case_with_full_blocks():
-    op = Op(
-        "m.m", kernel="m_{T}", types=("f32",), args="x out numel:i32", inputs={"x": "T"}, grid_stride=False, block=256
-    )
+    op = declared("x out numel:i32", grid_stride=False, block=256)
     found = dict(op.edge_cases([op.parse("m.m[f32](x=3x5~normal@0)")]))
     assert str(found["whole blocks"]) == "m.m[f32](x=512~normal@0)"
 
 
 def test_limits_of_drawn_cases_are_not_repeated():
-    op = Op(
-        "m.m",
-        kernel="m_{T}",
-        types=("f32",),
-        args="x out",
-        inputs={"x": "T"},
-        shapes="x: k; out: k",
-        choices={"k": (2, 9)},
-    )
+    op = declared(shapes="x: k; out: k", choices={"k": (2, 9)})
     drawn = sample(op.cases(("f32",)), 0, 20, structure)
     assert not [title for title, _ in op.edge_cases(drawn) if "limit of" in title]
 
