@@ -134,7 +134,7 @@ def _check_tensor(op: Declaration, case: Case, view: CaseView, name: str) -> Non
 
 def _check_indices(op: Declaration, case: Case, view: CaseView, name: str) -> None:
     """Check that the data of an index tensor are valid positions, or sentinels where the op allows them."""
-    tensor, bound, streams = case.tensor(name), view.number(op.indices[name], "indices"), op.declared_streams(name)
+    tensor, bound, streams = case.tensor(name), view.index_bound(name), op.declared_streams(name)
     if bound and tensor.data in streams:  # valid by construction, and possibly too long to check
         return
     kind = view.dtypes[name]

@@ -40,6 +40,8 @@ class DeclaredOp(Protocol):
     def steps(self) -> tuple[Step, ...]: ...
     @property
     def shape(self) -> Callable[[CaseView], Shape] | None: ...
+    @property
+    def indices(self) -> Mapping[str, Number[CaseView]]: ...
     def bind(self, dtypes: Sequence[str]) -> dict[str, DType]: ...
 
 
@@ -134,12 +136,20 @@ class CaseView:
             found = self.op.origin.call(field, rule, self)
             if not isinstance(found, int | np.integer):
                 raise self.op.origin.error(f"{field}: the function returned {found!r}, which is not a whole number")
-        else:
-            with self.op.origin.naming(field):
-                found = whole(expression(str(rule))(self.output_scope), str(rule))
-        if found < 0 and field == "indices":
+            return int(found)
+        with self.op.origin.naming(field):
+            return whole(expression(str(rule))(self.output_scope), str(rule))
+
+    def index_bound(self, name: str) -> int:
+        """Return how many positions the elements of an index tensor may have.
+
+        Raises:
+            UsageError: as for ``number``, or the result is negative.
+        """
+        rule = self.op.indices[name]
+        if (found := self.number(rule, "indices")) < 0:
             raise self.op.origin.error(f"indices: {rule} is {found}; correct it, or exclude such sizes with where=")
-        return int(found)
+        return found
 
     @functools.cached_property
     def scope(self) -> Scope:

@@ -302,7 +302,7 @@ def _buffer_name(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
 def _memory(op: Declaration, case: Case, view: CaseView, sparse: bool = False) -> dict[str, Memory]:
     """The content of every buffer except ``info`` and workspace, by name; outputs last."""
     tensors = dict(case.tensors)
-    bounds = {name: view.number(rule, "indices") for name, rule in op.indices.items()}
+    bounds = {name: view.index_bound(name) for name in op.indices}
     memory = {}
     for name in op.inputs:
         if name in tensors and _buffer_name(op, name, case.flags) == name:
