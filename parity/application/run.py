@@ -210,11 +210,6 @@ class Run:
         yield from self.known.mistakes
         yield from self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries})
 
-    def outdated(self, records: Iterable[CaseRecord]) -> Iterator[str]:
-        """Yield why recorded values do not belong to the present sources and cases."""
-        yield from self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries})
-        yield from self.columns.stale(records, self.suite)
-
     @property
     def everywhere(self) -> bool:
         """True if the run includes every kernel of the suite."""

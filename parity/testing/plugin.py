@@ -222,9 +222,8 @@ class SuitePlugin:
         terminalreporter.write_line(_rendered(text, terminalreporter.hasmarkup))
         for problem in self.run.problems:
             terminalreporter.write_line(f"parity: {problem}", red=True)
-        columns, kernels = self.run.columns, {entry.kernel for entry in self._entries.values()}
-        changed, stale = columns.changed_kernels(self.run.suite, kernels), columns.stale(self._records, self.run.suite)
-        for note in (*changed, *stale):
+        kernels = {entry.kernel for entry in self._entries.values()}
+        for note in self.run.columns.outdated(self.run.suite, kernels, self._records):
             terminalreporter.write_line(f"parity: {note}", yellow=True)
         if folder := self.config.option.parity_output:
             write_reports(Path(folder), matrix, self._records, self.reproduction(), SourceFolders.of(self.run.suite))
