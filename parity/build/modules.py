@@ -269,8 +269,10 @@ def _source(
         return Source(module, folder, path, options, {}, prebuilt=given)
     kernels = tuple(settings.kernels.get(module, ()))
     has_triton = any(each.startswith("{") for each in kernels)  # a specialization of a Triton function, as JSON
-    if path.suffix == ".py" and (has_triton or not embeds_cuda(read_text(path))):
-        return _triton_source(module, path, folder, kernels)
+    if path.suffix == ".py":
+        triton = _triton_source(module, path, folder, kernels)
+        if has_triton or not embeds_cuda(triton.files[path]):
+            return triton
     root, source, ported = folder, path, path.suffix == ".hip"
     if vendor == "amd" and sides.ported and not ported:
         root, ported = sides.ported.absolute(), True

@@ -42,8 +42,6 @@ _ALL_ERRORS = ("-Xcicc", "--error_limit=10000")
 _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(\w+)'")
 _MADE_STATIC = re.compile(r"extern declaration of the entity (\w+) is treated as a static definition")
 _WORD = re.compile(r"\w+")
-_WARP = 32
-"""Threads of a warp."""
 # .loc FILE LINE COLUMN, function_name LABEL, inlined_at FILE LINE COLUMN; the first label is at the section's begin.
 _FUNCTION = re.compile(r"(, function_name \$L__info_string)(?!0\b)\d+(?=,)")
 _FUNCTIONS = re.compile(r"(^\s*\.section\s+\.debug_str\s*\{\s*\$L__info_string0:\n)[^{}]*\}", re.MULTILINE)
@@ -74,7 +72,7 @@ def compile_module(unit: Unit, outputs: CudaOutputs, target: Target, *, main: Pa
     source = (
         *_ALL_ERRORS,
         *("-MD", "-MF", str(rule_path(ptx)), "-MT", RULE_TARGET),
-        *_options(unit),
+        *_options(unit, target),
         str(main or unit.main),
     )
     log = _run(module, target, ptx.parent, *host, "-ptx", *source, "-o", str(ptx))
@@ -101,7 +99,7 @@ def headers_missed(unit: Unit, target: Target, scratch: Path) -> tuple[str, ...]
     """
     # -MG: treat a missing header as a file that the build generates later, not as an error.
     scan = (part for word in ("-M", "-MG") for part in ("-Xcompiler", word))
-    options = (*host_compiler_options(unit.flags), "-E", *scan, *_options(unit))
+    options = (*host_compiler_options(unit.flags), "-E", *scan, *_options(unit, target))
     try:
         rule = _run(unit.main.stem, target, scratch, *options, str(unit.main))
     except CompileError:
@@ -120,10 +118,10 @@ def fingerprint(target: Target) -> str:
     return digest(target.name, *FLAGS, nvcc_version(), wheel_versions(), host_version(), *own)
 
 
-def _options(unit: Unit) -> tuple[str, ...]:
+def _options(unit: Unit, target: Target) -> tuple[str, ...]:
     folders = (part for folder in unit.include for part in ("-I", str(folder)))
     forced = (part for header in unit.forced for part in ("-include", str(header)))
-    return ("-x", "cu", *FLAGS, f"-DPARITY_WAVEFRONT_SIZE={_WARP}", *unit.flags, *folders, *forced)
+    return ("-x", "cu", *FLAGS, f"-DPARITY_WAVEFRONT_SIZE={target.wavefront}", *unit.flags, *folders, *forced)
 
 
 def _undefined(names: Iterable[str], unit: Unit, target: Target) -> CompileError:
