@@ -103,8 +103,8 @@ class Condition:
         if self.other:
             if self.differ:
                 return (f"{self.one} > {self.other}",)
-            even = (f"{self.other} % {self.unit} == 0",) if self.unit > 1 else ()
-            return f"{self.other} > 0", *even, f"{self.one} % {self.other} == 0"
+            multiple = (f"{self.other} % {self.unit} == 0",) if self.unit > 1 else ()
+            return f"{self.other} > 0", *multiple, f"{self.one} % {self.other} == 0"
         names = self._affected(names)
         units = tuple(f"{name} % {self.unit} == 0" for name in names if self.unit > 1)
         return (*units, *(f"{name} <= {self.limit}" for name in names if self.limit))
@@ -113,9 +113,9 @@ class Condition:
         """Return values to draw from, for names whose random values would seldom satisfy the condition."""
         if self.other:
             form = "{other}+{i}" if self.differ else "{i}*{other}"
-            others = tuple(self.unit * i for i in (1, 2, 3, 7, 33, 100)) if self.unit > 1 else ()
-            values = tuple(form.format(other=self.other, i=i) for i in (1, 2, 7))
-            return {self.other: others, self.one: values} if others else {self.one: values}
+            values = {self.one: tuple(form.format(other=self.other, i=i) for i in (1, 2, 7))}
+            multiples = tuple(self.unit * i for i in (1, 2, 3, 7, 33, 100))
+            return {self.other: multiples, **values} if self.unit > 1 else values
         units = tuple(self.unit * i for i in ((1, 7, 32, 33, 64, 100) if self.counts else (1, 2, 3, 7)))
         return dict.fromkeys(self._affected(names) if self.unit > 4 or self.counts else (), units)
 
