@@ -11,6 +11,7 @@ import csv
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ CUDA_SIDE = "ptx"
 
 EXAMPLES = 20
 """Number of cases to draw per kernel, in addition to the named cases."""
+
+MOST = 100_000
+"""Limit of all counts: drawing so many cases takes hours, and memory for all of them."""
 
 TABLES = (".json", ".md", ".csv")
 """The endings of files with measurements."""
@@ -41,20 +45,18 @@ def names(text: str) -> list[str]:
     return found
 
 
-def positive(text: str) -> int:
-    """Parse a number of at least 1.
+def positive(text: str, least: int = 1) -> int:
+    """Parse a number from ``least`` to ``MOST``.
 
     Raises:
         argparse.ArgumentTypeError: the text is not such a number.
     """
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
-    return int(text)
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    digits = text.lstrip("0") if text.isdecimal() else ""
+    if len(digits) > len(str(MOST)) or int(digits or 0) > MOST:
+        limit = f"{MOST:,}: a command with a larger count takes hours or does not end"
+        raise argparse.ArgumentTypeError(f"{text[:40]} is above the limit of {limit}")
+    if not text.isdecimal() or int(digits or 0) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least {least}")
     return int(text)
 
 
@@ -92,7 +94,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "yes or no": {"action": argparse.BooleanOptionalAction},
     "count": {"type": positive},
     "integer": {"type": int},
-    "natural": {"type": _natural},
+    "natural": {"type": partial(positive, least=0)},
     "number": {"type": _positive_number},
     "size": {"type": _size},
     "path": {"type": Path},

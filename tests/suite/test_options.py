@@ -53,6 +53,14 @@ def test_malformed_value_is_refused_with_the_text(kind, text):
         KINDS[kind]["type"](text)
 
 
+@pytest.mark.parametrize("text", ["100001", "99999999999999999999", "9" * 5000])
+@pytest.mark.parametrize("kind", ["count", "natural"])
+def test_absurd_count_is_refused_with_the_limit(kind, text):
+    with pytest.raises(argparse.ArgumentTypeError, match="limit of 100,000: a command with a larger count takes hours"):
+        KINDS[kind]["type"](text)
+    assert KINDS[kind]["type"]("100000") == 100_000
+
+
 def test_options_of_pytest_have_no_unknown_placeholders():
     assert all("{" not in settings["help"] for *_, settings in read_options("pytest", {}))
 
