@@ -334,6 +334,21 @@ ATTEMPTS = {
     "thread-ends-process": Attempt(
         WRONG + at_start("import os, threading\nthreading.Timer(0.2, os._exit, (0,)).start()"), 1, "value", alone=True
     ),
+    "import-forks": Attempt(WRONG + at_start("__import__('os').fork()"), 1, "1 kernel, 28 cases", alone=True),
+    "reference-forks": Attempt(WRONG + in_reference("__import__('os').fork()"), 1, "value", alone=True),
+    "import-lowers-recursion-limit": Attempt(
+        at_start("__import__('sys').setrecursionlimit(50)"),
+        2,
+        "cases/leaky_relu.py replaces the recursion limit by 50",
+        alone=True,
+    ),
+    "import-ignores-ends-of-compilers": Attempt(
+        edit(KERNEL, "int i =", "int i = nosuch +")
+        + at_start("import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)"),
+        1,
+        "use of undeclared identifier 'nosuch'",
+        alone=True,
+    ),
     "import-raises": Attempt(at_start("1 / 0"), 2, "ZeroDivisionError"),
     "import-raises-generator-exit": Attempt(at_start("raise GeneratorExit"), 2, "leaky_relu.py:4: GeneratorExit"),
     "import-raises-own-exception": Attempt(
@@ -367,6 +382,8 @@ ATTEMPTS = {
             ),
             ("numpy", "np.asarray = lambda *a, **k: np.array(*a, **k)", "numpy.asarray"),
             ("builtin", "import builtins\nbuiltins.all = lambda _: True", "builtins.all"),
+            ("isinstance", "import builtins\nbuiltins.isinstance = lambda *_: False", "builtins.isinstance"),
+            ("len", "import builtins\nbuiltins.len = lambda _: 3", "builtins.len"),
         )
     },
     "patches-in-reference": Attempt(
@@ -438,3 +455,4 @@ def test_run_of_wrong_project_does_not_pass(attempt, project, capfd, request):
         code = main([*attempt.command])
     out = "\n".join(capfd.readouterr())
     assert (code, attempt.says in " ".join(out.split())) == (attempt.code, True), out
+    assert "Traceback" not in out

@@ -6,11 +6,15 @@ intention, could turn a failure into a pass.
 
 from __future__ import annotations
 
+import builtins
+import signal
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
 from operator import attrgetter
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -18,6 +22,7 @@ from parity.errors import UsageError, first_names
 
 _OTHERS = ("builtins", "math", "numpy")
 """Modules outside of parity whose functions decide verdicts."""
+_BUILTINS = vars(builtins)
 _MEMBERS = (FunctionType, property, classmethod, staticmethod, cached_property)
 _CODE = attrgetter("__code__", "__defaults__", "__kwdefaults__")
 
@@ -52,6 +57,30 @@ def _protected(path: str, module: Mapping[str, Any]) -> Iterator[tuple[str, Mapp
                     yield f"{path}.{name}.{each.name}", vars(each), dict(vars(each))
         elif isinstance(value, dict) and name.isupper():  # other dictionaries are caches, which change
             yield f"{path}.{name}", value, dict(value)
+
+
+@contextmanager
+def restoring_interpreter(path: Path) -> Iterator[None]:
+    """Undo changes of Python itself at the end of a block that imports a case file.
+
+    Ignored ends of child processes, which hide the exit codes of compilers, are only undone.
+
+    Raises:
+        UsageError: built-in functions were replaced, or the recursion limit is lower, so parity could not go on.
+    """
+    functions, limit, handler = dict(_BUILTINS), sys.getrecursionlimit(), signal.getsignal(signal.SIGCHLD)
+    try:
+        yield
+    finally:
+        replaced = [f"builtins.{name}" for name, value in functions.items() if _BUILTINS.get(name) is not value]
+        _BUILTINS.update(functions)
+        if sys.getrecursionlimit() < limit:
+            replaced.append(f"the recursion limit by {sys.getrecursionlimit()}")
+            sys.setrecursionlimit(limit)
+        if signal.getsignal(signal.SIGCHLD) is not handler:
+            signal.signal(signal.SIGCHLD, handler)
+        if replaced:
+            raise UsageError(f"{path} replaces {first_names(replaced, 3, ', ')}, which Python and parity need")
 
 
 def check_integrity() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 from parity.errors import NotAvailable, UsageError
 from parity.platform.signals import INTERRUPTS
@@ -19,6 +22,9 @@ _DEATH_SIGNAL = 1
 PATIENCE = 60.0
 """Seconds after which an interrupted child is killed: native code that never returns does not notice a signal."""
 
+_SUBREAPER = 36
+"""The first argument of prctl(2) that makes a process the parent of all descendants whose parents end."""
+
 LINGER = 5.0
 """Seconds that threads and handlers of atexit have to end after the result: Python would wait for them forever."""
 
@@ -28,11 +34,13 @@ def run_supervised(command: Callable[[], int]) -> int:
 
     The result counts only if the call has returned it. A case file, or a library that it imports, can end the process
     in many ways, for example with ``os._exit(0)`` in a handler of atexit. The parent forwards interrupts that only it
-    received, and kills a child that does not react. The child does not outlive the parent.
+    received, and kills a child that does not react. The child does not outlive the parent, and processes that a case file
+    started do not outlive the child.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, {*INTERRUPTS, signal.SIGCHLD})
     receiver, sender = map(_above_streams, os.pipe())
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1)
     parent = os.getpid()
     if child := os.fork():
         os.close(sender)
@@ -65,18 +73,34 @@ def _supervise(child: int, receiver: int) -> int:
         if met is None:
             os.kill(child, signal.SIGKILL)
         elif met.si_signo == signal.SIGCHLD:
-            ended, ended_status = os.waitpid(child, os.WNOHANG)
-            status = ended_status if ended else None
+            while (found := os.waitpid(-1, os.WNOHANG))[0] not in (0, child):
+                pass  # an adopted process
+            status = found[1] if found[0] else None
         else:
             patience = PATIENCE
             if met.si_code <= 0:  # another process sent it; the terminal signals the child as well
                 os.kill(child, met.si_signo)
+    _kill_children()
     os.set_blocking(receiver, False)
     try:
         (code,) = os.read(receiver, 2)
     except (BlockingIOError, ValueError):
         return _without_result(os.waitstatus_to_exitcode(status))
     return code
+
+
+def _kill_children() -> None:
+    """Kill the processes that this process has adopted. Others appear when their parents end."""
+    ends = time.monotonic() + LINGER  # a process that waits for a device may not react
+    with contextlib.suppress(ChildProcessError):
+        while time.monotonic() < ends:
+            if os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+            for file in Path("/proc").glob("[0-9]*/stat"):
+                with contextlib.suppress(OSError):  # it has ended
+                    if file.read_text(errors="replace").rpartition(")")[2].split()[1] == str(os.getpid()):
+                        os.kill(int(file.parent.name), signal.SIGKILL)
+            time.sleep(0.01)
 
 
 def _without_result(exitcode: int) -> int:

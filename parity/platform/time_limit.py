@@ -52,11 +52,22 @@ def seconds_allowed() -> float:
 
 @contextmanager
 def time_limit() -> Iterator[None]:
-    """Raise ``TimeLimitExceeded`` in the block when the time is over.
+    """Raise ``TimeLimitExceeded`` in the block when the time is over, and keep processes that it forks inside of it.
 
     Only the main thread can be interrupted. A timer that is already active stays: it belongs to a block around this
     one, or to a test runner with its own limit.
     """
+    process = os.getpid()
+    try:
+        with _interrupting():
+            yield
+    finally:
+        if os.getpid() != process:  # a fork, which would continue as a second worker; os._exit may be replaced
+            signal.raise_signal(signal.SIGKILL)
+
+
+@contextmanager
+def _interrupting() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_REAL)[0]:
         yield
         return

@@ -24,7 +24,7 @@ from parity.model.code_object import prebuilt
 from parity.op import Entry, NamedCase, Op, Step
 from parity.platform.cache import digest
 from parity.platform.files import CUDA_SUFFIXES, require_file
-from parity.platform.integrity import check_integrity, protect
+from parity.platform.integrity import check_integrity, protect, restoring_interpreter
 from parity.platform.time_limit import TimeLimitExceeded, end_stuck_process, time_limit
 from parity.porting import has_source
 from parity.suite.corpus import read_corpus
@@ -279,7 +279,14 @@ def _import_case_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     importlib.invalidate_caches()
     try:
-        with recording(path.parent) as files, _own_streams(), _refusing_exit(), time_limit(), end_stuck_process():
+        with (
+            recording(path.parent) as files,
+            _own_streams(),
+            _refusing_exit(),
+            time_limit(),
+            end_stuck_process(),
+            restoring_interpreter(path),  # the innermost one, because the others need Python as it was
+        ):
             spec.loader.exec_module(module)
     except SyntaxError as error:
         raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error

@@ -82,3 +82,11 @@ def test_supervised_child_ends_with_killed_parent():
     process.communicate(timeout=60)  # waits until the child has closed its output, too
     assert process.returncode == -signal.SIGKILL
     assert not Path(f"/proc/{child}/fd/1").exists()
+
+
+@pytest.mark.parametrize("start", ["sleep 99 & echo $!", "(setsid sleep 99 & echo $!)"], ids=["child", "daemon"])
+def test_processes_of_supervised_child_end_with_it(start):
+    process = started(f"os.system({start!r}); return 0")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert not Path(f"/proc/{int(out)}").exists()

@@ -40,6 +40,14 @@ def test_time_limit_keeps_active_timer(monkeypatch):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def test_process_that_block_forks_ends_with_the_block():
+    process = os.getpid()
+    with time_limit():
+        forked = os.fork()
+    assert os.getpid() == process, os._exit(0)
+    assert os.waitpid(forked, 0)[1] == signal.SIGKILL
+
+
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "soon"])
 def test_time_limit_rejects_setting(monkeypatch, text):
     monkeypatch.setenv(VARIABLE, text)
