@@ -85,6 +85,8 @@ def _check_types(op: Declaration) -> None:
         for case in getattr(op, name):
             if not (isinstance(case.title, str) and isinstance(case.items, str)):
                 raise _error(op, f"{name} has {case!r}; title and items of a NamedCase are texts")
+            if not case.title.isprintable():
+                raise _error(op, f"{name} has the title {case.title!r}; reports show only printable characters")
 
 
 def _mismatch(value: Any, kind: Any, place: str) -> tuple[str, Any, str] | None:

@@ -34,8 +34,8 @@ def run_supervised(command: Callable[[], int]) -> int:
 
     The result counts only if the call has returned it. A case file, or a library that it imports, can end the process
     in many ways, for example with ``os._exit(0)`` in a handler of atexit. The parent forwards interrupts that only it
-    received, and kills a child that does not react. The child does not outlive the parent, and processes that a case file
-    started do not outlive the child.
+    received, and kills a child that does not react. The child does not outlive the parent, and what a case file started
+    does not outlive the child.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, {*INTERRUPTS, signal.SIGCHLD})

@@ -50,6 +50,8 @@ PROVEN = {
     ),
 }
 """The next step by a fact that further launches have proven."""
+_CONTROLS = (*range(9), *range(11, 32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+"""Characters that control a terminal or the direction of text, other than tabs and ends of lines."""
 BRIEF = 4
 """A reason of more lines, such as a compiler's message, is shown after the next step."""
 
@@ -161,7 +163,7 @@ def not_judged(records: Iterable[CaseRecord]) -> list[str]:
             reasons.setdefault((NOTHING_COMPARED, ""), []).extend(uncompared)
     return [
         f"not judged: {pluralize(len(each), 'case')} of {pluralize(len({r.kernel for r in each}), 'kernel')}, "
-        f"such as {each[0].case or each[0].kernel}: {each[0].verdict.detail or kind}"
+        f"such as {each[0].case or each[0].kernel}: {_visible(each[0].verdict.detail or kind)}"
         for (kind, _), each in reasons.items()
     ]
 
@@ -276,7 +278,7 @@ def failure_lines(
     if len(found["because"].splitlines()) > BRIEF:
         labels.remove("because")
         labels.insert(labels.index("next") + 1, "because")
-    return f"{who}: {kind}", {label: found[label] for label in labels if found.get(label)}
+    return f"{who}: {kind}", {label: _visible(found[label]) for label in labels if found.get(label)}
 
 
 def _next(kind: str, record: CaseRecord, reproduction: Reproduction) -> str:
@@ -339,6 +341,11 @@ def failures_file(
         blocks.append("\n".join(["Known issues:", *lines]))
     blocks += not_judged(records)
     return "\n\n".join(blocks) + ("\n" if blocks else "no failures\n")
+
+
+def _visible(text: str) -> str:
+    """Replace control characters by their escapes in Python."""
+    return text.replace("\r\n", "\n").translate({code: ascii(chr(code))[1:-1] for code in _CONTROLS})
 
 
 def _and(names: Sequence[str]) -> str:

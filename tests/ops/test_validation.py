@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from parity.errors import UsageError
-from parity.op import Op
+from parity.op import NamedCase, Op
 
 
 @pytest.fixture
@@ -41,6 +41,7 @@ def op(suite):
             {"reference": lambda x, alpha, to: x},
             r"the reference is called with \(x, to=\) and does not accept that: missing a required argument: 'alpha'",
         ),
+        ({"named": (NamedCase("\x1b[2J", "x=3~mixed@0"),)}, r"named has the title '\\x1b\[2J'; reports show only"),
         ({"choices": [{"n": (1,)}, 3]}, r"choices\[1\] is 3, not a dict"),
     ],
 )

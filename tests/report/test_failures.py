@@ -57,6 +57,18 @@ def text_of(record, sources=NO_SOURCES):
     return failure_text(Failure((record,)), Reproduction(), sources)
 
 
+def test_failure_shows_control_characters_as_escapes():
+    """Otherwise a message could colour, move or hide text of a report on a terminal."""
+    loud = replace(
+        RECORD, title="\x1b[2J\u202e", printed="a\r\nb\x07\tc", verdict=replace(VERDICT, detail="\x9b31mred")
+    )
+    text = text_of(loud)
+    assert r"named     \x1b[2J\u202e" in text and r"because   \x9b31mred" in text
+    assert "printed   a\n" in text and "b\\x07\tc" in text
+    unjudged = replace(loud, verdict=Verdict(Status.NOT_JUDGED, "reference", detail="\x1b[31mred"))
+    assert r"\x1b[31mred" in failures_file([unjudged], Reproduction())
+
+
 @pytest.fixture
 def sources(tmp_path, monkeypatch):
     """The sources of a suite, in the working folder."""

@@ -61,7 +61,7 @@ def test_junit_shows_states_of_kernels(suites):
     assert list(passed) == []
     failure = failed.find("failure")
     assert failure.get("message") == "FAIL: out-of-bounds read x1"
-    assert "of 4 bytes? ?[31m <here> & there" in failure.text
+    assert r"of 4 bytes\x00 \x1b[31m <here> & there" in failure.text
     assert "parity run 'unary.neg[f32](x=1~mixed@0)'" in failure.text
     assert missing.find("error").get("message") == "MISSING KERNEL: missing kernel x1"
     assert {test.find("skipped").get("message") for test in rest} == {"NOT RUN: no case of it could be executed"}
