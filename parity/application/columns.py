@@ -110,11 +110,6 @@ class Columns:
                     problems[case.case] = str(error)
         return found, problems
 
-    def outdated(self, suite: Suite, kernels: Container[str], records: Iterable[CaseRecord]) -> Iterator[str]:
-        """Yield why recorded values do not belong to the present sources and cases."""
-        yield from self.changed_kernels(suite, kernels)
-        yield from self.stale(records, suite)
-
     def changed_kernels(self, suite: Suite, kernels: Container[str]) -> Iterator[str]:
         """Yield warnings about kernel sources that changed since they were recorded."""
         modules = {case.module for recording in self._each() for case in recording.cases if case.kernel in kernels}

@@ -208,7 +208,12 @@ class Run:
         """Warnings to show before the run: unavailable runners, invalid known issues, changed sources."""
         yield from self.columns.problems
         yield from self.known.mistakes
-        yield from self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries})
+        yield from self.changed_kernels
+
+    @functools.cached_property
+    def changed_kernels(self) -> tuple[str, ...]:
+        """Warnings about kernel sources that changed since they were recorded."""
+        return tuple(self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries}))
 
     @property
     def everywhere(self) -> bool:
@@ -429,10 +434,15 @@ class Results(CaseQueries):
         matrix = replace(matrix, undeclared=self.undeclared, problems=run.problems)
         return PrintableMatrix.from_matrix(matrix.with_recall(self.recall) if self.recall else matrix)
 
+    @functools.cached_property
+    def stale(self) -> tuple[str, ...]:
+        """Warnings about recorded cases that now denote another launch or other inputs."""
+        return tuple(self.run.columns.stale(self.records, self.run.suite))
+
     @property
     def notes(self) -> Iterator[str]:
         """Warnings about stale recorded cases, and about cases that were skipped or not judged."""
-        yield from self.run.columns.stale(self.records, self.run.suite)
+        yield from self.stale
         skipped = (each.verdict.detail for each in self.records if each.verdict.kind == BEYOND_TARGET)
         yield from (f"skipped, as Triton's autotuner does: {detail}" for detail in dict.fromkeys(skipped))
         yield from not_judged(self.records)

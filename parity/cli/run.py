@@ -112,8 +112,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earli
     elif not arguments.selectors:  # launches of kernels that the project does not define
         problems = (*problems, *run.suite.problems)
     if arguments.strict:  # recorded values of other sources or cases prove nothing about the present ones
-        outdated = run.columns.outdated(run.suite, order.keys(), results.records)
-        problems = (*problems, *outdated, *prepared.problems)
+        problems = (*problems, *run.changed_kernels, *results.stale, *prepared.problems)
     result = outcome(matrix, mistakes, problems, results.stopped, unwritten, arguments.strict)
     print_results(arguments, run.suite, matrix, records, reproduction, result, line)
     _report_upgrade(arguments, results)

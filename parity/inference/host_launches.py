@@ -10,6 +10,7 @@ import ast
 import itertools
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -177,7 +178,7 @@ def _launches(
 
     ``known`` are the values of names in a longer text, in which this text begins at ``begin``.
     """
-    tree = parse(text)
+    tree, offsets = parse(text), _byte_offsets(text)
     for geometry in descendants(tree.root):
         call = geometry.parent
         function = call.child_by_field_name("function") if call is not None else None
@@ -195,7 +196,7 @@ def _launches(
         passed = call.child_by_field_name("arguments")
         given = [source_of(each) for each in passed.named_children if each.type != "comment"] if passed else []
         shared = _with_sizes(parts[2]) if len(parts) > 2 else "0"
-        for place in known.places(parts[1], tree, call.start_byte, begin):
+        for place in known.places(parts[1], tree, offsets, call.start_byte, begin):
             grid, threads = (known.sizes(part, place) or [part] for part in parts[:2])
             of = Formulas(known.host(place), grid, given, threads, shared)
             values = {i: value for i, one in enumerate(given) if isinstance(value := known.value(one, place), int)}
@@ -205,9 +206,11 @@ def _launches(
             )  # fmt: skip
 
 
-def _characters(tree: SourceTree, byte: int) -> int:
-    """Return how many characters the first bytes of a source are."""
-    return len(tree.data[:byte].decode(errors="surrogateescape"))
+def _byte_offsets(text: str) -> Sequence[int]:
+    """Return the byte at which each character of a source begins, and the number of bytes."""
+    if text.isascii():
+        return range(len(text) + 1)
+    return [0, *itertools.accumulate(len(each.encode(errors="surrogateescape")) for each in text)]
 
 
 def _text(path: Path) -> str:
@@ -266,20 +269,21 @@ class _HostDefinitions:
             for match in (*_FUNCTION.finditer(text), *_MACRO.finditer(text))
         }
 
-    def places(self, block: str, tree: SourceTree, at_byte: int, begin: int) -> list[int]:
+    def places(self, block: str, tree: SourceTree, offsets: Sequence[int], at_byte: int, begin: int) -> list[int]:
         """Return where to look up names for a launch: behind each branch that assigns its block, the last one first.
 
-        ``tree`` is the part of the text from ``begin``. Positions count characters, and the tree counts bytes.
+        ``tree`` is the part of the text from ``begin``. Positions count characters, and the tree counts bytes;
+        ``offsets`` are the bytes at which the characters of the part begin.
         """
-        at, found = begin + _characters(tree, at_byte), list[int]()
+        at, found = begin + bisect_left(offsets, at_byte), list[int]()
         assigned = [each for each in self._assigned.get(block, ()) if begin <= each < at]
         declared = [each for each, _ in self._dims.get(block, ()) if each < at and each not in assigned]
         for place in reversed([each for each in assigned if each > max(declared, default=0)]):
-            start = len(tree.text[: place - begin].encode(errors="surrogateescape"))
+            start = offsets[place - begin]
             around = ancestors(tree.root.descendant_for_byte_range(start, start))
             scope = next((each.parent for each in around if each.type == "expression_statement"), None)
             is_last = scope is None or scope.start_byte <= at_byte < scope.end_byte
-            end = at if scope is None or is_last else begin + _characters(tree, scope.end_byte)
+            end = at if scope is None or is_last else begin + bisect_left(offsets, scope.end_byte)
             found.append(min([end, *(each - 1 for each in assigned if each > place)]) if found else at)
             if is_last:
                 break

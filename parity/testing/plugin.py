@@ -223,7 +223,8 @@ class SuitePlugin:
         for problem in self.run.problems:
             terminalreporter.write_line(f"parity: {problem}", red=True)
         kernels = {entry.kernel for entry in self._entries.values()}
-        for note in self.run.columns.outdated(self.run.suite, kernels, self._records):
+        columns, suite = self.run.columns, self.run.suite
+        for note in (*columns.changed_kernels(suite, kernels), *columns.stale(self._records, suite)):
             terminalreporter.write_line(f"parity: {note}", yellow=True)
         if folder := self.config.option.parity_output:
             write_reports(Path(folder), matrix, self._records, self.reproduction(), SourceFolders.of(self.run.suite))

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from parity.application import columns
+from parity.application.columns import changed_sources
 from parity.runners import recording_file as module
 from parity.runners.recording_file import read_recording, write_recording
 
@@ -198,8 +200,16 @@ def test_replay_reports_changed_sources(parity, recorded, kernels):
     assert result.code == 0
     assert "unary.cu changed since the recording, whose values come from the old kernels; record again" in result.err
     assert "binary.cu" not in result.err
+
+
+def test_strict_replay_looks_at_changed_sources_once(parity, recorded, kernels, monkeypatch):
+    with (kernels / "unary.cu").open("a") as file:
+        file.write("// changed\n")
+    looked = []
+    monkeypatch.setattr(columns, "changed_sources", lambda *given: looked.append(1) or changed_sources(*given))
     strict = replay(parity, recorded, "unary.neg", "--kernels", kernels, "--strict")
     assert strict.code == 3 and "INCOMPLETE" in strict.out
+    assert len(looked) == 1
 
 
 @pytest.mark.parametrize(("setting", "place"), [("", "include/factor.cuh"), ('include = ["inc"]', "inc/factor.hxx")])
