@@ -259,18 +259,17 @@ def _name(argument: Argument, i: int) -> str:
 def _types_of(signature: str) -> list[str]:
     """Return the types of the parameters in a demangled signature."""
     parts, depth = [""], 0
-    for letter in signature[signature.rindex("(") + 1 : -1]:
-        depth += (letter == "<") - (letter == ">")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
+    for letter in reversed(signature[:-1]):  # the end of the list is known, and its begin follows from it
+        depth += (letter in ">)") - (letter in "<(")
+        if depth < 0:
+            break
+        parts = [*parts, ""] if letter == "," and not depth else [*parts[:-1], letter + parts[-1]]
+    return [part.strip() for part in reversed(parts)]
 
 
 def _bare(c_type: str) -> str:
-    """Return the type of a value, or of what a pointer leads to, without qualifiers."""
-    return " ".join(re.sub(r"\bconst\b|\bvolatile\b|\*|\b__restrict__\b", "", c_type).split())
+    """Return the type of a value, or of what a pointer leads to (``int (*) [8]``: int), without qualifiers."""
+    return " ".join(re.sub(r"\bconst\b|\bvolatile\b|\(\*\).*|\*|\b__restrict__\b", "", c_type).split())
 
 
 def _dtype(c_type: str) -> tuple[str, int]:

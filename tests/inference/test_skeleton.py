@@ -13,6 +13,7 @@ from parity.model.code_object import Argument, Kernel
 ARGS = (Argument("x", 0, 8, "global_buffer"), Argument("y", 8, 8, "global_buffer"), Argument("low", 16, 4, "by_value"))
 KERNEL = Kernel("_Z3litPKfPff", ARGS, kernarg_bytes=24, sgprs=1, vgprs=1, lds_bytes=0, scratch_bytes=0, wavefront=32)
 PUT = replace(KERNEL, name="_Z3putPKiPf", args=ARGS[:2])
+ROWS = replace(KERNEL, name="_Z4rowsPKsPA8_A5_f", args=ARGS[:2])
 MERGED = replace(KERNEL, name="_Z6mergedPKfPi", args=ARGS[:2])
 RACE = "with what was guessed, CUDA's side fails in k.put[f32]: data race in kernel 'put' at byte 4 of buffer 'y'"
 OUTSIDE = "with what was guessed, CUDA's side fails in k.lit[f32]: out-of-bounds read of 4 bytes in kernel 'lit'"
@@ -47,6 +48,12 @@ def test_tensor_with_reserved_name_gets_another_name():
     named = (replace(ARGS[0], name="threads"), replace(ARGS[1], name="shape"))
     found = declared(replace(PUT, args=named), Flow(("u64", "u64"), USES))
     assert values(found, "args") == "threads_ shape_" and values(found, "inputs") == {"threads_": "i32"}
+
+
+def test_pointers_to_arrays_hide_no_types():
+    found = declared(ROWS)
+    assert found.kernel == "rows(short const*, float (*) [8][5])"
+    assert values(found, "inputs") == {"x": "i16"} and values(found, "updates") == {"y": "f32"}
 
 
 def test_many_arguments_take_several_lines():
