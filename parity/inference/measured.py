@@ -62,6 +62,7 @@ def measured_spec(
     best: tuple[tuple[bool, int], InferredSpec] | None = None
     searches = _MOST_SEARCHES if experiment.integer_tensors else 0
     first: Numbers | None = None
+    searched = list[Numbers]()
     try:
         given = _given(experiment, launches)
         hinted = _hinted(experiment, hints, given)
@@ -69,9 +70,12 @@ def measured_spec(
             first = config.numbers if first is None else first
             if experiment.launches.race and (config.numbers != first or has_given_block(launches)):
                 break
+            if _is_idle(experiment, config):
+                continue
             found = [_measured(experiment, config)]
-            if searches:  # with the right bounds, fewer launches do nothing than with random elements
-                searches -= 1
+            # With the right bounds, fewer launches do nothing than with random elements.
+            if searches and config.numbers not in searched:
+                searches, searched = searches - 1, [*searched, config.numbers]
                 around = None if found[0] else _measured(experiment, config, least=_MARGIN)
                 found.insert(0, around or _measured(_with_roles(experiment, config), config))
             for each in filter(None, found):
@@ -109,6 +113,13 @@ def _hinted(experiment: Experiment, hints: Sequence[LaunchHint], given: Mapping[
         if fits and min(*numbers.values(), *block, *grid, shared + 1) > 0:
             experiment.launches.trust(block)
             yield LaunchConfig(numbers, grid, block, shared)
+
+
+def _is_idle(experiment: Experiment, config: LaunchConfig) -> bool:
+    """Return True if a launch accesses no memory. The content of tensors does not matter then."""
+    at = config.numbers, config.grid, config.block, config.shared
+    runs = (experiment.observe(*at, fill) for fill in experiment.fills)
+    return all(run is not None and not any(each.end for each in run.values()) for run in runs)
 
 
 def _with_roles(experiment: Experiment, config: LaunchConfig) -> Experiment:

@@ -40,8 +40,9 @@ BUDGET = 3_000_000
 """Instructions of a launch."""
 LARGE_BUDGET = 60_000_000
 """Instructions of a launch that is one of few."""
-_MOST_INSTRUCTIONS, _MOST_LAUNCHES = 20_000_000, 800
-"""Instructions and launches of a kernel, after which probing gives up. A larger budget allows as many more."""
+_MOST_INSTRUCTIONS, _MOST_LAUNCHES, _MORE_LAUNCHES = 20_000_000, 800, 2400
+"""Instructions and launches of a kernel, after which probing gives up, and launches with a larger budget, which allows
+as many more instructions."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ class ProbeLaunches:
     ) -> None:  # fmt: skip
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
         self._budget, self._constants, self._blocks, self._grows = budget, constants or {}, blocks, grows
-        self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share * (budget // BUDGET)
+        self._launches = (_MOST_LAUNCHES if budget == BUDGET else _MORE_LAUNCHES) // share
+        self._instructions = _MOST_INSTRUCTIONS // share * (budget // BUDGET)
         self._deadline = deadline
         # A scalar that each wavefront of a Triton kernel loads, and one of them stores, is a race without effect.
         mask = RACE_MASKS[0] if code.kernels[kernel].converged else 0

@@ -215,6 +215,17 @@ __global__ void shortest(int* d, int k, int n) {
     int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n && j < n && d[i * n + k] + d[k * n + j] < d[i * n + j]) d[i * n + j] = d[i * n + k] + d[k * n + j];
 }
+__global__ void banded(int parts, int first, int n, const unsigned* bits, const short* of, const char* kind,
+                       const int (*cost)[8], int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, width = n - first - 3;
+    if (i >= width * parts) return;
+    int j = i % width + first + 4, bit = j * (j - 1) / 2 + first, found = 7;
+    if (bits[i / width * n + bit / 32] >> bit % 32 & 1) {
+        short a = of[first], b = of[j];
+        if (a < 8 && b < 8 && kind[a * 8] < 9 && kind[b] < 9) found = cost[kind[a * 8]][kind[b]];
+    }
+    out[i] = found;
+}
 void host(const float* x, float* y, int n) { halves<<<(n + 255) / 256, 128>>>(x, y, n); }
 """
 GRAPH = """
@@ -250,6 +261,7 @@ BY_DATA = {
     "letters": ('shapes="text: n; bins: 7"', "points=(97, 122, 123)", 'updates={"bins": "i32"}'),
     "shortest": ('shapes="d: n n"', 'where="n > k"', 'data={"d": ("0..3",)}'),
     "picked": ('shapes="x: from_+10; y: 10"',),
+    "banded": ('shapes="bits: 192; of: 48; kind: 25; cost: 28; out: 162"', '"of": "i16", "kind": "i8", "cost": "i32"'),
 }
 
 
