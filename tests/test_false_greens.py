@@ -277,6 +277,13 @@ ATTEMPTS = {
         (*RUN, "--resume"),
         later=edit("lib/factor.py", "1.0", "1.5"),
     ),
+    "resume-with-edited-record": Attempt(
+        (),
+        2,
+        "line 2 does not match its checksum",
+        (*RUN, "--resume"),
+        later=edit("parity-out/record.jsonl", '"status":"pass"', '"status":"fail"'),
+    ),
     "kernel-without-op-is-named": Attempt(
         edit(KERNEL, "extern", 'extern "C" __global__ void other_f32(float* out) { out[0] = 0.0f; }\nextern'),
         0,

@@ -99,25 +99,29 @@ class Journal(Generic[T]):
     def _write(self, value: object) -> None:
         text = json_text(value)
         with naming_write_errors(self.path, self._advice):
-            self._file.write(_checksum(text) + text[1:] + b"\n")
+            self._file.write(checksum(text) + text[1:] + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
     """Yield each intact object without its checksum, and the offset of the end of its line."""
-    end, size = 0, len(_checksum(b""))
+    end = 0
     for line in file:
-        text = b"{" + line[size:-1]
-        if not line.endswith(b"\n") or line[:size] != _checksum(text):
+        text = b"{" + line[CHECKED:-1]
+        if not line.endswith(b"\n") or line[:CHECKED] != checksum(text):
             return
         end += len(line)
         yield text, end
 
 
-def _checksum(text: bytes) -> bytes:
-    """Return the start of an object's line."""
-    return b'{"sha256":"%s",' % hashlib.sha256(text).hexdigest().encode()
+def checksum(text: bytes, before: bytes = b"") -> bytes:
+    """Return the start of an object's line. ``before`` is the start of the previous line, if no line may be missing."""
+    return b'{"sha256":"%s",' % hashlib.sha256(before + text).hexdigest().encode()
+
+
+CHECKED = len(checksum(b""))
+"""The length of the start of a line."""
 
 
 def describe_differences(

@@ -1,4 +1,8 @@
-"""Writes and reads ``record.jsonl``, which has one line per case and is written while the run progresses."""
+"""Writes and reads ``record.jsonl``, which has one line per case and is written while the run progresses.
+
+The first field of each line is a checksum of its content and of all lines before it. It shows edits and damage, so that
+``--resume`` does not continue from a changed verdict. Whoever wants to forge a record can compute it, too.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from typing import BinaryIO
 from parity.compare.verdict import Status, Verdict
 from parity.compilers.headers import EXTRACTED
 from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Column
+from parity.engine.journal import CHECKED, checksum
 from parity.engine.plan import Plan
 from parity.engine.shards import Share
 from parity.errors import UsageError
@@ -28,6 +33,7 @@ from parity.suite.corpus import SUFFIX
 
 COMPILED = (*HEADERS, *CUDA_SUFFIXES, ".hip")
 """The ends of the names of the sources that decide what a compiler compiles."""
+_CHECKSUM = b'{"sha256"'
 PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
 
 
@@ -149,10 +155,11 @@ class RecordWriter:
             UsageError: The file is not writable.
         """
         self.path = path
+        self._before = b""
         start = path.with_name(f"{path.name}.start")
         with naming_write_errors(path, "choose another folder with --output"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            start.write_bytes(b"".join(json_text(line) + b"\n" for line in (RecordHead(environment), *kept)))
+            start.write_bytes(b"".join(map(self._sealed, (RecordHead(environment), *kept))))
             start.replace(path)  # atomic, so the kept records survive a kill at any time
             self._file: BinaryIO = path.open("ab")
 
@@ -168,8 +175,13 @@ class RecordWriter:
         self._file.close()
 
     def _write(self, line: CaseRecord | RecordEnd) -> None:
-        self._file.write(json_text(line) + b"\n")
+        self._file.write(self._sealed(line))
         self._file.flush()
+
+    def _sealed(self, line: object) -> bytes:
+        text = json_text(line)
+        self._before = checksum(text, self._before)
+        return self._before + text[1:] + b"\n"
 
 
 def as_line(record: CaseRecord) -> str:
@@ -197,19 +209,27 @@ def parse_record(text: bytes, source: str) -> Record:
     Raises:
         UsageError: The text is not a record, or a line is invalid.
     """
-    first, *lines = text.splitlines() or [b""]
+    lines = text.splitlines() or [b""]
     try:
-        start = read_json(first, RecordHead, "line 1")
+        start = read_json(lines[0], RecordHead, "line 1")
     except UsageError as error:
         raise UsageError(f"{source} is not a record of parity: {error}") from error
     cases: list[CaseRecord] = []
-    for number, line in enumerate(lines, 2):
-        where = f"{source}, line {number}"
+    before, has_checksums = b"", lines[0].startswith(_CHECKSUM)  # older records have none
+    for number, line in enumerate(lines, 1):
+        where, is_checked = f"{source}, line {number}", line.startswith(_CHECKSUM)
+        content = b"{" + line[CHECKED:] if is_checked else line
         try:
-            if line.startswith(b'{"complete"'):
-                return Record(start.environment, tuple(cases), read_json(line, RecordEnd, where).complete)
-            cases.append(read_json(line, CaseRecord, where))
+            end = content.startswith(b'{"complete"') and read_json(line, RecordEnd, where)
+            case = None if end or number == 1 else read_json(line, CaseRecord, where)
         except Malformed:
-            if number <= len(lines):
-                raise
+            if number == len(lines):
+                break
+            raise
+        before = checksum(content, before)
+        if is_checked is not has_checksums or (is_checked and line[:CHECKED] != before):
+            raise UsageError(f"{where} does not match its checksum: the record was edited or damaged; run again")
+        if end:
+            return Record(start.environment, tuple(cases), end.complete)
+        cases += [case] if case else []
     return Record(start.environment, tuple(cases), complete=False)

@@ -55,6 +55,30 @@ def test_record_keeps_special_texts_and_numbers(tmp_path):
     assert b"Infinity" not in (tmp_path / "record.jsonl").read_bytes()
 
 
+@pytest.mark.parametrize("is_complete", [True, False], ids=["complete", "interrupted"])
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda lines: [lines[0], lines[1].replace(b"pass", b"fail"), *lines[2:]], 2),
+        (lambda lines: [lines[0], *lines[2:]], 2),
+        (lambda lines: [lines[0].replace(b"cases", b"other"), *lines[1:]], 1),
+        (lambda lines: [*lines[:2], lines[1], *lines[2:]], 3),
+    ],
+    ids=["verdict", "missing-line", "environment", "repeated-line"],
+)
+def test_edited_record_is_refused(tmp_path, change, line, is_complete):
+    verdict, path = Verdict(Status.PASS, total=1), tmp_path / "record.jsonl"
+    with RecordWriter(path, {"sources": {"cases": "1"}}) as writer:
+        for case in "abc":
+            writer.add(CaseRecord(case, "o", "k", "m", "emulated", "gfx1100", "emulated", verdict))
+    lines = path.read_bytes().splitlines(keepends=True)[: None if is_complete else -1]
+    path.write_bytes(b"".join(lines))
+    assert [each.case for each in read_record(path).records] == ["a", "b", "c"]
+    path.write_bytes(b"".join(change(lines)))
+    with pytest.raises(UsageError, match=f"line {line} does not match its checksum: the record was edited or damaged"):
+        read_record(path)
+
+
 def test_unwritable_record_error_gives_advice(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="--output"):
