@@ -202,7 +202,7 @@ def _write_cases(
     """
     modules = find_modules(project.kernels, ported=project.sides.ported)
     modules = chosen.modules(modules)
-    texts = HostTexts(project.kernels)
+    texts = HostTexts(project.kernels, project.sides.cuda)
     modules = {name: path for name, path in modules.items() if chosen.has_source(texts.whole(path))}
     instantiated = {name: chosen.templates(texts.whole(path)) for name, path in modules.items()}
     settings = BuildSettings(project.sides, kernels=instantiated)

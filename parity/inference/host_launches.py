@@ -15,10 +15,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
+from parity.compilers.compile_options import CompileOptions
 from parity.inference.host_formulas import CAST, OPERATORS, Formulas, HostValues, parsed_arithmetic
 from parity.inference.structures import SIZES
 from parity.platform.files import find_below, read_content
-from parity.porting import SourceTree, ancestors, cuda_code, descendants, embeds_cuda, included, parse, source_of
+from parity.porting import SourceTree, ancestors, closure, cuda_code, descendants, embeds_cuda, parse, source_of
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
 _VARIABLES = re.compile(r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?=(\w+\s*[={][^;]*);)")
@@ -42,6 +43,8 @@ _KERNEL = re.compile(
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
 _SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl", ".py")
 _APART = re.compile(r"<< <|>> >(?=\s*\()")
+_MOST_OUTSIDE = 1 << 20
+"""The largest number of characters to read of headers outside of the project's folder, such as large libraries."""
 _DEEP = 8
 """The largest number of names on the way to a value."""
 
@@ -87,15 +90,15 @@ def fitting(launches: Sequence[HostLaunch], axes: Collection[str]) -> Sequence[H
 
 
 class HostTexts:
-    """The source files in a project's folder."""
+    """The source files in a project's folder, and the headers elsewhere that they include."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, options: CompileOptions | None = None) -> None:
+        self._folder, self._options = folder, options or CompileOptions()
         # Some formatters write << <grid, block>> >.
         self._texts = {path: _APART.sub(_joined, _text(path)) for path in find_below(folder, *_SUFFIXES)}
-        self._named: dict[str, list[Path]] = {}
-        for path in self._texts:
-            self._named.setdefault(path.name, []).append(path)
+        self._given = {_absolute(path): path for path in self._texts}
+        self._read: dict[Path, str] = {}
+        self._found: dict[Path, list[Path]] = {}
         self._launched = {path: {*_LAUNCHED.findall(text)} for path, text in self._texts.items() if "<<<" in text}
 
     def launches(
@@ -127,7 +130,7 @@ class HostTexts:
         known, begin = _HostDefinitions(f"{self.whole(path)}\n{others}"), 0
         found: dict[str, list[HostLaunch]] = {}
         for one in self._files(path):
-            place = one.relative_to(self._folder).as_posix()
+            place = PurePath(os.path.relpath(one, self._folder)).as_posix()
             for launch in _launches(self.own(one), known, begin, wanted) if one in self._launched else ():
                 found.setdefault(launch.kernel, []).append(replace(launch, path=place))
             begin += len(self.own(one)) + 1
@@ -152,12 +155,22 @@ class HostTexts:
         return "\n".join(self._texts.get(one, "") for one in self._files(path))
 
     def _files(self, path: Path) -> list[Path]:
-        files, names = [path], {path.name}
-        for one in files:
-            wanted = {PurePath(name).name for _, name in included(self._texts.get(one, ""))} - names
-            files += [each for name in sorted(wanted) for each in _nearest(one, self._named.get(name, ()))]
-            names |= wanted
-        return files
+        """Return a file and the headers that it includes. Of headers outside of the folder, the nearest are enough."""
+        if path not in self._found:
+            whole = _absolute(path)
+            found = closure(whole, self._options, _absolute(self._folder), self._read).files
+            files = [path, *(self._given[each] for each in found if each in self._given and each != whole)]
+            left = _MOST_OUTSIDE
+            outside = [each for each in found if each not in self._given and each != whole]
+            for each in sorted(outside, key=lambda one: -len(os.path.commonpath((whole, one)))):
+                if (left := left - len(found[each])) < 0:
+                    break
+                self._texts[each] = text = _APART.sub(_joined, found[each])
+                if "<<<" in text:
+                    self._launched[each] = {*_LAUNCHED.findall(text)}
+                files.append(each)
+            self._found[path] = files
+        return self._found[path]
 
 
 def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
@@ -219,6 +232,10 @@ def _text(path: Path) -> str:
     if path.suffix != ".py":
         return text
     return cuda_code(text) if embeds_cuda(text) else ""
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.normpath(path.absolute()))
 
 
 def _nearest(path: Path, others: Sequence[Path]) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from parity.compilers.compile_options import CompileOptions
 from parity.inference.host_launches import HostTexts, fitting, host_launches
 from parity.inference.launch_hints import of_instance
 
@@ -78,6 +79,23 @@ def test_host_texts_prefer_nearest_file(tmp_path):
     (found,) = HostTexts(tmp_path).launches(tmp_path / "second" / "k.cu")["k"]
     assert (found.block, found.path, found.at) == ((96,), "second/run.cpp", 3)
     assert "".join(found.text.split()) == "k<<<2,THREADS>>>(x)"
+
+
+def test_host_texts_read_included_headers_outside_of_the_folder(tmp_path):
+    files = {
+        "src/k.cu": '#include "sizes.h"\n#include <own/run.cuh>\n__global__ void k(float* x) {}\n',
+        "include/sizes.h": "#define THREADS 512\n",
+        "headers/own/run.cuh": "__global__ void near(float*);\nvoid f() { k<<<1, THREADS>>>(x); near<<<1, 3>>>(x); }\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "LICENSE").touch()
+    texts = HostTexts(tmp_path / "src", CompileOptions((tmp_path / "headers",)))
+    found = texts.launches(tmp_path / "src" / "k.cu")
+    assert {name: (one.block, one.path) for name, (one,) in found.items()} == {
+        "k": ((512,), "../headers/own/run.cuh"), "near": ((3,), "../headers/own/run.cuh"),
+    }  # fmt: skip
 
 
 FORMULAS = """
