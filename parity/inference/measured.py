@@ -39,7 +39,7 @@ _MARGIN = 8
 _SEEDS = (1, 2)
 """Seeds of random elements."""
 _WILD = 100_003
-_BOUND, _MOST_SEARCHES = 16, 4
+_BOUND, _MOST_SEARCHES = 16, 6
 """The bound of integer tensors that the kernel does not get as a number, and launches to search such tensors for."""
 _SHARED = (0, 16 << 10)
 """Bytes of dynamic shared memory of a kernel without, and with such memory."""
@@ -54,6 +54,8 @@ def measured_spec(
 ) -> InferredSpec | None:  # fmt: skip
     """Return the specification of one launch that reaches the most tensors, or None if none writes to memory.
 
+    None as well if it does not reach half of them: the kernel's cases would show too little.
+
     Launches that follow the formulas of ``hints`` come first, then those with ``usual`` numbers. Launches whose blocks
     write to one place are the last resort, unless positions in memory determine where the kernel writes. After a data
     race in shared memory, no smaller numbers are tried, and no other blocks if the host's code tells the block: they
@@ -62,7 +64,7 @@ def measured_spec(
     best: tuple[tuple[bool, int], InferredSpec] | None = None
     searches = _MOST_SEARCHES if experiment.integer_tensors else 0
     first: Numbers | None = None
-    searched = list[Numbers]()
+    searched = list[tuple[Numbers, Triple]]()
     try:
         given = _given(experiment, launches)
         hinted = _hinted(experiment, hints, given)
@@ -74,8 +76,8 @@ def measured_spec(
                 continue
             found = [_measured(experiment, config)]
             # With the right bounds, fewer launches do nothing than with random elements.
-            if searches and config.numbers not in searched:
-                searches, searched = searches - 1, [*searched, config.numbers]
+            if searches and (config.numbers, config.grid) not in searched:
+                searches, searched = searches - 1, [*searched, (config.numbers, config.grid)]
                 around = None if found[0] else _measured(experiment, config, least=_MARGIN)
                 found.insert(0, around or _measured(_with_roles(experiment, config), config))
             for each in filter(None, found):
@@ -84,7 +86,7 @@ def measured_spec(
                 break
     except ProbeLimit:
         pass
-    return best[1] if best else None
+    return best[1] if best and 2 * best[0][1] >= len(experiment.used) else None
 
 
 def has_given_block(launches: Sequence[HostLaunch]) -> bool:
@@ -240,10 +242,11 @@ def _measured(
         if all(run[each.name].written == run[each.name].end * each.dtype.itemsize > 0 for run in runs)
         and len({run[each.name].end for run in runs}) == 1
     )  # fmt: skip
+    size = max(each.end for each in reached.values())  # for what other data may lead to
     is_limited = least or most < _INTEGERS[-1]
     limited = [each for each in experiment.integer_tensors if each not in roles and is_limited]
     spec = InferredSpec(
-        {name: str(max(1, each.end)) for name, each in reached.items()},
+        {name: str(each.end or (size if name in experiment.used else 1)) for name, each in reached.items()},
         tuple(map(str, grid[: max((i for i in range(3) if grid[i] > 1), default=0) + 1])),
         tuple(block[: max((i for i in range(3) if block[i] > 1), default=0) + 1]),
         shared=str(shared) if shared else "",

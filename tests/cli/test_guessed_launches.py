@@ -371,6 +371,28 @@ def test_init_without_complete_op_explains_how_to_complete_one(parity, tmp_path,
     assert made.code == 3 and text.count("# To be completed: ") == 1, text
 
 
+SELDOM = """
+__global__ void seldom(const int* key, const float* a, const float* b, const float* c, float* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = key[i] * 7 % 1000 == 501 ? a[i] * b[i] + c[i] : 0;
+}
+__global__ void at_times(const int* key, const float* a, float* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = key[i] * 7 % 1000 == 501 ? a[i] : 0;
+}
+"""
+
+
+def test_init_declares_kernels_whose_launches_reach_half_of_their_tensors(parity, tmp_path, monkeypatch, with_nvcc):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "keys.cu").write_text(SELDOM)
+    monkeypatch.chdir(tmp_path)
+    assert parity("init", "--kernels", "src").code == 0
+    text = (tmp_path / "cases" / "keys.py").read_text()
+    assert "# To be completed: the number of elements of a, b and c is missing: no launch accesses them." in text, text
+    assert 'shapes="key: 512; a: 512; out: 512",  # a guess' in text, text
+
+
 def test_run_failure_lists_guessed_parts_of_declaration(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "adds.cu").write_text(
