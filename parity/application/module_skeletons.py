@@ -10,7 +10,7 @@ from pathlib import PurePath
 from parity.build.result import Built
 from parity.captures.observations import CapturedKernels
 from parity.inference.data_flow import Flow
-from parity.inference.host_launches import HostLaunch, fitting
+from parity.inference.host_launches import HostLaunch, accepted, fitting
 from parity.inference.launch_hints import of_instance
 from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.ptx_dataflow import flows
@@ -87,7 +87,8 @@ def _probe(
 ) -> InferredSpec | str:
     assert flow
     name = source_name(symbol)
-    launches = fitting(of_instance(host.launches.get(unqualified(name), ()), name), flow.thread_axes)
+    launches = accepted(host.launches.get(unqualified(name), ()), len(cuda.kernels[symbol].args))
+    launches = fitting(of_instance(launches, name), flow.thread_axes)
     kernel = ProbedKernel(cuda, symbol, args, flow, launches)
     if host.captured:
         return host.captured.probe(prober, kernel, single=single)

@@ -80,6 +80,11 @@ class HostLaunch:
     constants: Mapping[int, int] = field(default_factory=dict)
 
 
+def accepted(launches: Sequence[HostLaunch], parameters: int) -> Sequence[HostLaunch]:
+    """Return the launches without more arguments than a kernel has. The others are for kernels of the same name."""
+    return [each for each in launches if len(each.arguments) <= parameters]
+
+
 def fitting(launches: Sequence[HostLaunch], axes: Collection[str]) -> Sequence[HostLaunch]:
     """Return the launches with threads only along axes that the kernel reads, if there are any: else all of them."""
 

@@ -19,7 +19,7 @@ from parity.errors import ParityError
 from parity.inference.argument_kinds import argument_kinds
 from parity.inference.call import DeclaredCall, guessed_call, inferred_call
 from parity.inference.data_flow import Flow
-from parity.inference.host_launches import HostLaunch
+from parity.inference.host_launches import HostLaunch, accepted
 from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import SUFFIXES, Probe, Signature, read_signature, type_variables
 from parity.inference.spec import ALWAYS_FAULTS, FOLLOWS, GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
@@ -124,7 +124,8 @@ def skeletons(
     for kernel in kernels:
         probe = probes.get(kernel.name) if probes is not None else None
         host = (launches or {}).get(unqualified((spelled(kernel.name) or (kernel.name,))[0]), ())
-        one = replace(read_signature(kernel, (flows or {}).get(kernel.name), probe, structures), launches=tuple(host))
+        host = tuple(accepted(host, len(kernel.args)))
+        one = replace(read_signature(kernel, (flows or {}).get(kernel.name), probe, structures), launches=host)
         overload = "" if one.types else one.text
         groups.setdefault((one.pattern, tuple(each.name for each in one.args), overload), []).append(one)
     name = re.sub(r"\W+", "_", module)

@@ -6,6 +6,7 @@ from pathlib import PurePath
 import pytest
 
 from parity.inference.data_flow import Flow, Use
+from parity.inference.host_launches import HostLaunch
 from parity.inference.skeleton import DIVERGES, TOO_LITTLE, skeletons
 from parity.inference.spec import InferredSpec
 from parity.model.code_object import Argument, Kernel
@@ -54,6 +55,13 @@ def test_pointers_to_arrays_hide_no_types():
     found = declared(ROWS)
     assert found.kernel == "rows(short const*, float (*) [8][5])"
     assert values(found, "inputs") == {"x": "i16"} and values(found, "updates") == {"y": "f32"}
+
+
+@pytest.mark.parametrize(("arguments", "launched"), [("abc", "k.cpp:7, as lit<<<1, 64>>>"), ("abcd", "")])
+def test_launches_with_more_arguments_are_for_another_kernel(arguments, launched):
+    launch = HostLaunch("lit", (), (64,), text="lit<<<1, 64>>>", at=7, path="k.cpp", arguments=tuple(arguments))
+    (found,) = skeletons(PurePath("k.cu"), "k", [KERNEL], launches={"lit": [launch]})
+    assert found.launched == launched
 
 
 def test_many_arguments_take_several_lines():
