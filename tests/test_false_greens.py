@@ -116,6 +116,15 @@ ATTEMPTS = {
     "kernel-writes-nan": Attempt(kernel('nanf("")'), 1, "nan"),
     "kernel-misses-last-element": Attempt(writing_if("i < n - 1"), 1, "unwritten"),
     "kernel-misses-last-element-of-full-blocks": Attempt(writing_if("i < n && (n % 512 || i < n - 1)"), 1, "unwritten"),
+    **{
+        f"kernel-compares-unwritten-shared-{name}": Attempt(
+            edit(KERNEL, "int i =", "__shared__ float s[1024]; if (n < 0) s[threadIdx.x] = n; int i =")
+            + kernel(f"s[threadIdx.x] {comparison} ? 0.0f : {EXPRESSION}"),
+            1,
+            "never-written read",
+        )
+        for name, comparison in (("large", "> 1e30f"), ("negative", "< -1e30f"), ("zero", "== 0.0f"))
+    },
     "kernel-does-not-compile": Attempt(edit(KERNEL, "int i =", "int i = nosuch +"), 1, "compile error"),
     "kernel-renamed": Attempt(edit(KERNEL, "void leaky_relu_f32", "void other_f32"), 1, "missing kernel"),
     "kernel-right-only-in-cases-of-its-size": Attempt(writing_if("i < n && n < 64"), 1, "unwritten"),
@@ -343,6 +352,13 @@ ATTEMPTS = {
     ),
     "import-forks": Attempt(WRONG + at_start("__import__('os').fork()"), 1, "1 kernel, 28 cases", alone=True),
     "reference-forks": Attempt(WRONG + in_reference("__import__('os').fork()"), 1, "value", alone=True),
+    "import-adds-exit-code": Attempt(
+        at_start("from parity.errors import UsageError\nUsageError.exit_code = 0\n1 / 0"),
+        2,
+        "ZeroDivisionError",
+        alone=True,
+    ),
+    "import-replaces-getpid": Attempt(WRONG + at_start("__import__('os').getpid = lambda: 1"), 1, "value", alone=True),
     "import-lowers-recursion-limit": Attempt(
         at_start("__import__('sys').setrecursionlimit(50)"),
         2,
@@ -386,6 +402,11 @@ ATTEMPTS = {
                 "enum",
                 "from parity.compare.verdict import Status\nStatus._member_map_['FAIL'] = Status.PASS",
                 "parity.compare.verdict.Status.FAIL",
+            ),
+            (
+                "exit-code",
+                "from parity.errors import *\nParityError.exit_code = 0",
+                "parity.errors.ParityError.exit_code",
             ),
             ("numpy", "np.asarray = lambda *a, **k: np.array(*a, **k)", "numpy.asarray"),
             ("builtin", "import builtins\nbuiltins.all = lambda _: True", "builtins.all"),

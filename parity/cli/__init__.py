@@ -70,7 +70,7 @@ def _main(argv: Sequence[str] | None) -> int:
         return _run_command(argv)
     except ParityError as error:
         _print_error(f"parity: {error}")
-        return error.exit_code
+        return error.exit_code or WRONG_USAGE  # a case file may have set it to 0
     except MemoryError:
         _print_error("parity: there is not enough memory for this")
         return NotAvailable.exit_code

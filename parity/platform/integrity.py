@@ -49,7 +49,8 @@ def _protected(path: str, module: Mapping[str, Any]) -> Iterator[tuple[str, Mapp
     yield path, module, {name: value for name, value in module.items() if callable(value)}
     for name, value in module.items():
         if isinstance(value, type) and value.__module__ == path:
-            members = {each: member for each, member in vars(value).items() if isinstance(member, _MEMBERS)}
+            found = vars(value).items()
+            members = {each: at for each, at in found if isinstance(at, _MEMBERS) or not each.startswith("_")}
             yield f"{path}.{name}", vars(value), members
             if issubclass(value, Enum):
                 yield f"{path}.{name}", value._member_map_, dict(value._member_map_)

@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from os import getpid  # as it is now: code in a block may replace it
 from pathlib import Path
 from types import FrameType
 from typing import cast
@@ -57,12 +58,12 @@ def time_limit() -> Iterator[None]:
     Only the main thread can be interrupted. A timer that is already active stays: it belongs to a block around this
     one, or to a test runner with its own limit.
     """
-    process = os.getpid()
+    process = getpid()
     try:
         with _interrupting():
             yield
     finally:
-        if os.getpid() != process:  # a fork, which would continue as a second worker; os._exit may be replaced
+        if getpid() != process:  # a fork, which would continue as a second worker; os._exit may be replaced
             signal.raise_signal(signal.SIGKILL)
 
 

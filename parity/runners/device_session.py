@@ -27,8 +27,10 @@ ORDERS = 4
 """Number of wavefront orders that are tried for a failing launch."""
 
 _NEVER_WRITTEN = "never-written read"
-_FILLS = (POISON ^ 0xFF, 0, 0xFF)
-"""Bytes of memory that nothing has written (``EmulatedLaunch.memory_fill``). The first leaves outputs as they are."""
+_FILLS = (POISON ^ 0xFF, 0, 0xFF, 0x7B, 0xFB)
+"""Bytes of memory that nothing has written (``EmulatedLaunch.memory_fill``). The first leaves outputs as they are. The
+last two are large positive and negative numbers in every format from f16 to f64.
+"""
 _RACES = tuple({"seed": seed, "race_mask": mask} for mask in RACE_MASKS for seed in (0, REVERSED))
 """Launches in which the loads of races return other values. Of two wavefronts, each begins in one of the orders."""
 
