@@ -229,6 +229,8 @@ def parse_record(text: bytes, source: str) -> Record:
         before = checksum(content, before)
         if is_checked is not has_checksums or (is_checked and line[:CHECKED] != before):
             raise UsageError(f"{where} does not match its checksum: the record was edited or damaged; run again")
+        if end and number < len(lines):
+            raise UsageError(f"{where} is the end of a record, but lines follow: it was edited or damaged; run again")
         if end:
             return Record(start.environment, tuple(cases), end.complete)
         cases += [case] if case else []

@@ -32,6 +32,10 @@ def test_truncated_record_loses_only_last_line(tmp_path):
         (b"not json\n{}\n", "is not a record of parity: line 1 is not JSON"),
         (b'{"environment": {"sources": {}}}\n{"case"\n{"complete":true}\n', "record.jsonl, line 2 is not JSON"),
         (b'{"environment": {"sources": {}}}\n{"case": 1}\n', "record.jsonl, line 2: case is 1, not a text"),
+        (
+            b'{"environment": {"sources": {}}}\n{"complete":true}\n{"case": 1}\n',
+            "line 2 is the end of a record, but lines",
+        ),
         (b'{"environment": {"sources": {}}}\n{"complete":1}\n', "record.jsonl, line 2: complete is 1, not"),
     ],
 )
