@@ -125,6 +125,40 @@ ATTEMPTS = {
         )
         for name, comparison in (("large", "> 1e30f"), ("negative", "< -1e30f"), ("zero", "== 0.0f"))
     },
+    "kernel-writes-to-other-block": Attempt(
+        kernel(f"{EXPRESSION}; if (blockIdx.x == 0 && n > 1024) out[n - 1] = 0.0f"), 1, "data race"
+    ),
+    "kernel-reads-output": Attempt(kernel(f"out[i] != out[i] ? {EXPRESSION} : 0.0f"), 1, "never-written read"),
+    "kernel-reads-behind-input": Attempt(
+        kernel(f"{EXPRESSION}; float y = *(volatile const float*)(x + n)"), 1, "out-of-bounds read"
+    ),
+    "kernel-of-fewer-threads": Attempt(
+        edit(KERNEL, "__global__ void", "__global__ void __launch_bounds__(32)"), 1, "launch bounds"
+    ),
+    "kernel-uses-shared-memory-that-no-launch-has": Attempt(
+        kernel(
+            f"{EXPRESSION}; extern __shared__ float s[]; s[threadIdx.x] = x[i]; out[i] = out[i] + 0 * s[threadIdx.x]"
+        ),
+        1,
+        "out-of-bounds write",
+    ),
+    "kernel-uses-shared-memory-behind-end": Attempt(
+        kernel(f"0; extern __shared__ float s[]; s[threadIdx.x + 1] = {EXPRESSION}; out[i] = s[threadIdx.x + 1]")
+        + declared("shared='threads*4'"),
+        1,
+        "out-of-bounds write",
+    ),
+    "kernel-rounds-otherwise": Attempt(
+        edit(KERNEL, "int i =", 'asm volatile("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 5"); int i ='),
+        1,
+        "unknown hardware register",
+    ),
+    "kernel-loses-denormals": Attempt(setting('flags = ["-fgpu-flush-denormals-to-zero"]'), 1, "value"),
+    "argument-too-wide": Attempt(edit(CASES, "numel:i32", "numel:i64"), 1, "has 4 bytes, not 8"),
+    "arguments-exchanged": Attempt(edit(CASES, "alpha numel:i32", "numel:i32 alpha"), 1, "out-of-bounds read"),
+    "output-too-narrow": Attempt(
+        edit(CASES, "    params=", '    outputs={"out": "f16"},\n    params='), 1, "out-of-bounds write"
+    ),
     "kernel-does-not-compile": Attempt(edit(KERNEL, "int i =", "int i = nosuch +"), 1, "compile error"),
     "kernel-renamed": Attempt(edit(KERNEL, "void leaky_relu_f32", "void other_f32"), 1, "missing kernel"),
     "kernel-right-only-in-cases-of-its-size": Attempt(writing_if("i < n && n < 64"), 1, "unwritten"),
@@ -253,6 +287,11 @@ ATTEMPTS = {
     ),
     "selector-names-nothing": Attempt(WRONG, 2, "names no op", (*RUN, "nosuch")),
     "dtype-names-nothing": Attempt(WRONG, 2, "no kernel for dtype", (*RUN, "--dtype", "f64")),
+    "selected-case-is-empty": Attempt(
+        WRONG, 3, "nothing was compared", (*RUN, "leaky_relu.leaky_relu[f32](x=0~normal@0 alpha=0.5)")
+    ),
+    "failed-cases-of-run-without-failures": Attempt((), 3, "no selected case failed", (*RUN, "--failed"), later=WRONG),
+    "shard-without-kernel": Attempt(WRONG, 2, "cannot be divided", (*RUN, "--shard", "2/2")),
     "target-names-nothing": Attempt(WRONG, 2, "has no name", (*RUN, "--target", ",")),
     "target-without-runner": Attempt(WRONG, 3, "cannot run", (*RUN[:1], "--target", "sm_90", "--runner", "emulated")),
     "recording-missing": Attempt(WRONG, 2, "nosuch.zip", ("run", "--runner", "recorded=nosuch.zip")),
@@ -315,6 +354,7 @@ ATTEMPTS = {
         1,
         "needs 'ulps'",
     ),
+    "known-vacuous": Attempt(WRONG + within("1e300") + known(failure='"vacuous"'), 1, "allow-vacuous of [tool.parity]"),
     "known-expired": Attempt(WRONG + known(ulps="1e9", expires="2020-01-01"), 1, "expired"),
     "known-missing-kernel": Attempt(
         edit(KERNEL, "void leaky_relu_f32", "void other_f32")

@@ -39,6 +39,7 @@ from msgspec import Meta, Struct
 from parity.compare.verdict import Verdict, general_class
 from parity.compilers.headers import EXTRACTED
 from parity.engine.case_records import COMPILE_ERROR, DECLARATION, CaseRecord, Column, Task, add_cases
+from parity.engine.sensitivity import VACUOUS
 from parity.errors import UsageError, display_path, nearest
 from parity.platform.files import read_text
 from parity.platform.serialization import SchemaError, checked
@@ -252,6 +253,8 @@ def _issue(
     except SchemaError as mismatch:
         raise _Mistake(str(mismatch.where[0]) if mismatch.where else "", mismatch.problem) from mismatch
     for kind in _several(entry.failure):
+        if kind == VACUOUS:
+            raise _Mistake("failure", "a vacuous kernel proves nothing; allow-vacuous of [tool.parity] can allow an op")
         if (needed := SIGNATURE.get(kind)) and needed not in table:
             what = "how far an element may be off" if needed == "ulps" else "a text that its message contains"
             raise _Mistake("failure", f"the failure {kind!r} needs {needed!r}: {what}")

@@ -14,6 +14,8 @@ from parity.errors import UsageError
 from parity.op import Call
 from parity.reference.expected import Vendor
 
+VACUOUS = "vacuous"
+"""The kind of failure of a kernel whose cases cannot fail."""
 _ENOUGH = 10
 """Cases after which a kernel should have changed something. In fewer, its data may never lead to a change."""
 
@@ -65,7 +67,7 @@ class Sensitivity:
                 f"{'; '.join(self._accepts(self.vacuous))}. Correct the reference or its error bound, or declare that "
                 f'this is intended: allow-vacuous = ["{op}"] in [tool.parity]'
             )
-            return Verdict(Status.FAIL, "vacuous", detail=detail)
+            return Verdict(Status.FAIL, VACUOUS, detail=detail)
         return None
 
     def _accepts(self, names: Iterable[str]) -> Iterable[str]:
