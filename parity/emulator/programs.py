@@ -144,8 +144,7 @@ class Programs:
         for name, recipe in list(translated.items()):
             batches = [self._functions.batch_of(key) for key in recipe.functions]
             several = list(dict.fromkeys(batches))
-            traits = self._language.traits(listing, name)
-            recipe = replace(recipe, batches=several, places=list(map(several.index, batches)), traits=traits)
+            recipe = replace(recipe, batches=several, places=list(map(several.index, batches)))
             translated[name] = recipe
             self._cache.note(keys[name], json_text(recipe).decode())
         return found | translated
@@ -169,7 +168,9 @@ class Programs:
             fast, counted = self._kind == "compiled", self._kind == "counted"
             texts = [self._language.compiled(listing, name, target, fast=fast, counted=counted)]
         keys = [CompiledFunctions.key(text, target.wavefront, _LEVELS[self._kind]) for text in texts]
-        recipe = _Recipe(keys, threaded and replace(threaded, steps=()))
+        # Here, because the parsed kernel is still in memory.
+        traits = self._language.traits(listing, name)
+        recipe = _Recipe(keys, threaded and replace(threaded, steps=()), traits=traits)
         return recipe, dict(zip(keys, texts, strict=True))
 
     def _kept(self, key: str) -> _Recipe | None:

@@ -20,7 +20,7 @@ from parity.suite.loading import Suite
 
 CASES_PER_LIMIT = 10
 """Time limit for a task on one column, as a multiple of the limit for one case."""
-BATCH = 8
+BATCH = 24
 """Kernels to translate in one call."""
 
 

@@ -24,12 +24,15 @@ _OTHERS = ("builtins", "math", "numpy")
 """Modules outside of parity whose functions decide verdicts."""
 _BUILTINS = vars(builtins)
 _MEMBERS = (FunctionType, property, classmethod, staticmethod, cached_property)
-_CODE = attrgetter("__code__", "__defaults__", "__kwdefaults__")
+_PARTS = tuple(map(attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))
+"""What a function consists of."""
 
 _namespaces: list[tuple[str, Mapping[Any, object], tuple[Any, ...], tuple[object, ...]]] = []
 """The name of each module, class or table, the namespace, and its protected names with their values."""
-_functions: dict[FunctionType, object] = {}
-"""The code and the defaults of each function."""
+_functions: dict[FunctionType, None] = {}
+"""All functions among them, also the ones that a decorator wraps."""
+_parts: list[tuple[object, ...]] = []
+"""The code of each function, followed by the defaults of each function."""
 
 
 def protect() -> None:
@@ -41,7 +44,8 @@ def protect() -> None:
             for path, namespace, found in _protected(name, vars(module)):
                 _namespaces.append((path, namespace, tuple(found), tuple(found.values())))
                 functions = (getattr(value, "__wrapped__", value) for value in found.values())
-                _functions.update((each, _CODE(each)) for each in functions if isinstance(each, FunctionType))
+                _functions.update(dict.fromkeys(each for each in functions if isinstance(each, FunctionType)))
+    _parts[:] = (tuple(map(part, _functions)) for part in _PARTS)
 
 
 def _protected(path: str, module: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[Any, Any], Mapping[Any, Any]]]:
@@ -97,10 +101,10 @@ def check_integrity() -> None:
         for name, value in zip(names, values, strict=True)
         if namespace.get(name) is not value
     ]
-    if tuple(map(_CODE, _functions)) != tuple(_functions.values()):
-        replaced += [
-            f"{each.__module__}.{each.__qualname__}" for each, code in _functions.items() if _CODE(each) != code
-        ]
+    for part, before in zip(_PARTS, _parts, strict=True):
+        if tuple(map(part, _functions)) != before:
+            changed = (each for each, value in zip(_functions, before, strict=True) if part(each) != value)
+            replaced += [f"{each.__module__}.{each.__qualname__}" for each in changed]
     if replaced:
         raise UsageError(
             f"a case file replaces {first_names(replaced, 3, ', ')}; verdicts depend on it, so nothing is proven"

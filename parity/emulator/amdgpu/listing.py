@@ -16,7 +16,6 @@ _PRIVATE = re.compile(r"; private (.+)$")
 _ARRAYS = re.compile(r"^; private (.+)$", re.MULTILINE)
 _LABEL = re.compile(r"\s*([.\w$]+):")
 _DATA = re.compile(r"\s*\.(?:byte|short|hword|word|int|long|quad|octa)\b")
-_COMMENT = re.compile(r";|//")
 CACHED = 1 << 14
 """Lines of assembly whose parts and translation a process remembers."""
 _LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+(.*)")
@@ -148,6 +147,7 @@ def _parse_body(body: FunctionBody, items: list[Instruction | str], descriptor: 
     source: str | None = None
     header: str | None = None
     in_code = True
+    has_distances = "rel32@" in body.text
     beyond = 0  # bytes from the end of the last s_getpc_b64
     for line, text in enumerate(body.text.split("\n"), body.line):
         if text.startswith("\t.") and not (in_code and _DATA.match(text)):
@@ -163,16 +163,18 @@ def _parse_body(body: FunctionBody, items: list[Instruction | str], descriptor: 
         elif not in_code:
             continue
         else:  # inline assembly may have labels and instructions at any place of a line
-            code = _COMMENT.split(text, 1)[0]
-            while label := _LABEL.match(code):
+            code = text.partition(";")[0].partition("//")[0]
+            while ":" in code and (label := _LABEL.match(code)):
                 items.append(label[1])
                 code = code[label.end() :]
             if not (code := code.strip()):
                 continue
-            item = _annotated(parse_instruction(code, line, source, header), text)
+            item = parse_instruction(code, line, source, header)
+            if ";" in text:
+                item = _annotated(item, text)
             if item.mnemonic == "s_getpc_b64":
                 beyond = 0
-            elif item.mnemonic.startswith("s_"):
+            elif has_distances and item.mnemonic.startswith("s_"):
                 item = _with_offsets(item, beyond + 4)
                 beyond += 8 if any(map(_is_literal, item.operands)) else 4
             items.append(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -45,19 +46,23 @@ def registers(w: Writer, operand: str) -> tuple[str, ...]:
 
 def register_names(w: Writer, operand: str) -> tuple[str, ...]:
     """Return the names of an operand's registers, lowest first, and declare these registers."""
-    if match := _REGISTER.match(operand):
-        file, first, last = match[1] or match[4], int(match[2] or match[5]), int(match[2] or match[6])
-        names = tuple(f"{file}{i}" for i in range(first, last + 1))
-    elif operand in _PAIRS:
-        names = (f"{operand}_lo", f"{operand}_hi")
-    elif operand in ("vcc_lo", "exec_lo") or operand in SPECIAL:
-        names = (operand,)
-    else:
-        raise Unknown(f"operand {operand!r}")
+    names = _names(operand)
     for name in names:
         if not _mask_of(w, name):
             w.registers.setdefault(name, w.at)
     return names
+
+
+@functools.cache
+def _names(operand: str) -> tuple[str, ...]:
+    if match := _REGISTER.match(operand):
+        file, first, last = match[1] or match[4], int(match[2] or match[5]), int(match[2] or match[6])
+        return tuple(f"{file}{i}" for i in range(first, last + 1))
+    if operand in _PAIRS:
+        return f"{operand}_lo", f"{operand}_hi"
+    if operand in ("vcc_lo", "exec_lo") or operand in SPECIAL:
+        return (operand,)
+    raise Unknown(f"operand {operand!r}")
 
 
 def is_vector(operand: str) -> bool:
@@ -88,6 +93,7 @@ def _put_word(w: Writer, name: str, value: str) -> str:
     return f"{base} = {f'pair({value}, {base} >> 32)' if name.endswith('_lo') else f'pair({base}, {value})'};"
 
 
+@functools.lru_cache(maxsize=1024)
 def _constant(operand: str, kind: str) -> int | None:
     """The bits of an inline constant or literal as an operand of this type; ``None`` for other operands."""
     width = int(_WIDTH.search(kind)[1])  # type: ignore[index]

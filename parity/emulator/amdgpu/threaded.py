@@ -8,6 +8,7 @@ the same C++ with its operands.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -133,6 +134,7 @@ class _Operands:
         return form.format(at)
 
 
+@functools.cache
 def _number(register: str) -> int:
     file = register.rstrip("0123456789")
     return _FILES[file] + int(register.removeprefix(file)) if file in _FILES else _NUMBERED[register]
