@@ -115,6 +115,7 @@ ATTEMPTS = {
     "kernel-copies-input": Attempt(kernel("x[i]"), 1, "value"),
     "kernel-writes-nan": Attempt(kernel('nanf("")'), 1, "nan"),
     "kernel-misses-last-element": Attempt(writing_if("i < n - 1"), 1, "unwritten"),
+    "kernel-misses-elements-beyond-16-bits": Attempt(writing_if("i < n && i < 65536"), 1, "unwritten"),
     "kernel-misses-last-element-of-full-blocks": Attempt(writing_if("i < n && (n % 512 || i < n - 1)"), 1, "unwritten"),
     **{
         f"kernel-compares-unwritten-shared-{name}": Attempt(

@@ -98,6 +98,9 @@ MANY_BLOCKS = (4096, 1)
 MAX_EDGE_ELEMENTS = 2304
 """Largest tensor of the drawn case that becomes an edge case."""
 
+LARGE = 66051
+"""Elements of a case whose indices do not fit 16 bits, as in ``strided_templates.csv``."""
+
 MAX_LIMIT_PRODUCT = 2**13
 """Limit for the product of all extents of a case in which several names have their largest value."""
 
@@ -149,7 +152,8 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
     case = replace(base, launch=MANY_BLOCKS, threads=None)
     if launches != "host" and op.grid_stride and not op.then and not strided and case not in drawn:
         found.append(("many blocks of one thread", case))
-    return found + limit_cases(op, base.dtypes, drawn) + full_block_cases(op, base.dtypes, drawn)
+    found += limit_cases(op, base.dtypes, drawn) + full_block_cases(op, base.dtypes, drawn)
+    return found + large_cases(op, base)
 
 
 def sparse_case(op: Declaration, base: Case) -> Case | None:
@@ -285,6 +289,22 @@ def full_block_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Cas
             if case := next(filter(has_full_blocks, tried), None):
                 found[case] = "whole blocks" if names == ["numel"] else f"whole blocks along {'*'.join(names)}"
     return [(title, case) for case, title in found.items()]
+
+
+def large_cases(op: Declaration, base: Case) -> list[tuple[str, Case]]:
+    """Return title and case of more elements than 16 bits count, if the reference shows that ``op`` is elementwise.
+
+    Other kernels may take a time that grows with the square of the elements. The case is only for the op's first
+    dtypes, because it takes long. Strided templates cover kernels with a grid-stride loop.
+    """
+    tensors = not (op.shapes or op.shape or op.indices or op.optional or op.updates)
+    if op.grid_stride or op.then or op.writes or not (op.reference and tensors and len(op.compared) == 1):
+        return []
+    if ",".join(base.dtypes) != op.types[0] or not _accepts_everywhere(op, contiguous((LARGE,)), base.dtypes):
+        return []
+    items = _items(op, dict.fromkeys(op.tensors, str(LARGE)), op.bind(base.dtypes))
+    case = parse_case(op, _text(op, base.dtypes, items))
+    return [("more than 65,536 elements", case)] if is_pointwise(op, base) else []
 
 
 def _has_full_blocks(op: Declaration, names: Sequence[str], threads: int, case: Case) -> bool:

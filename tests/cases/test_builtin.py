@@ -10,6 +10,7 @@ from parity.cases.strategies import structure
 from parity.data.sampling import sample
 from parity.data.streams import elements
 from parity.op import Op
+from parity.reference import within
 from parity.suite.sample_cache import drawn_cases
 
 NOT_GAPS = ("runs", "halfway", "extreme", "lowest", "bits", "limits")
@@ -158,6 +159,23 @@ def test_op_without_shapes_gets_case_with_full_blocks():
     op = declared("x out numel:i32", grid_stride=False, block=256)
     found = dict(op.edge_cases([op.parse("m.m[f32](x=3x5~normal@0)")]))
     assert str(found["whole blocks"]) == "m.m[f32](x=512~normal@0)"
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_large"),
+    [
+        (lambda x, to: within(1, x * 2.0, to), True),
+        (lambda x, to: within(1, x - x.sum(dtype=float), to), False),
+        (None, False),
+    ],
+    ids=["elementwise", "sum of all elements", "no reference"],
+)
+def test_large_case_only_for_elementwise_reference(reference, is_large):
+    op = declared("x out numel:i32", grid_stride=False, block=256, reference=reference)
+    found = edges(op, "f32")
+    assert ("more than 65,536 elements" in found) == is_large
+    if is_large:
+        assert str(found["more than 65,536 elements"]) == "m.m[f32](x=66051~normal@0)"
 
 
 def test_limits_of_drawn_cases_are_not_repeated():
