@@ -260,8 +260,9 @@ class Device:
         """Free all allocations, and discard printed output."""
         self._memory.reset()
         self._context.logged = self._context.lost = self._context.openings = 0
-        self._context.sparse = type(self._context.sparse)()
-        self._tiles.clear()
+        if self._tiles:
+            self._context.sparse = type(self._context.sparse)()
+            self._tiles.clear()
 
     # --- variables of code objects ---
 

@@ -74,6 +74,7 @@ class DeviceMemory:
             self.slots = 1
             self._maps = [_map(capacity) for _ in range(2)]
         self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
+        self._data_at, self._state_at = self.data.ctypes.data, self.state.ctypes.data
         self.size = self.data.size
         self.allocations: list[Allocation] = []  # sorted by address
         self._freed: dict[int, list[int]] = {}
@@ -211,11 +212,11 @@ class DeviceMemory:
 
     def clear(self, address: int, size: int) -> None:
         """Make reserved memory inaccessible."""
-        ctypes.memset(self.state.ctypes.data + address - self.base, 0, size)
+        ctypes.memset(self._state_at + address - self.base, 0, size)
 
     def fill(self, address: int, size: int, value: int) -> None:
         """Set bytes of reserved memory, and leave their state."""
-        ctypes.memset(self.data.ctypes.data + address - self.base, value, size)
+        ctypes.memset(self._data_at + address - self.base, value, size)
 
     def nearest(self, address: int) -> Allocation | None:
         """Return the allocation that contains an address, or the closest one."""
@@ -231,7 +232,7 @@ class DeviceMemory:
                 for m in self._maps:
                     m.madvise(mmap.MADV_DONTNEED, page, -(-(high - page) // mmap.PAGESIZE) * mmap.PAGESIZE)
             else:
-                ctypes.memset(self.state.ctypes.data + low, 0, high - low)
+                ctypes.memset(self._state_at + low, 0, high - low)
             self._bounds[slot] = [slot * _SLOT, slot * _SLOT or self._system]
         for each in self._sparse:
             for m in self._maps:

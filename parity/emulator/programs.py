@@ -81,7 +81,7 @@ class Executable:
         mask = int.from_bytes(np.packbits(found.astype(np.bool_), bitorder="little").tobytes(), "little")
         return Reached.of(self.blocks, len(self.points) - self.blocks, mask)
 
-    @property
+    @functools.cached_property
     def address(self) -> int:
         """The address of the kernel's function."""
         return _address(self.library, self.symbol)

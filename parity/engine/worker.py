@@ -18,7 +18,7 @@ from parity.engine.case_records import DECLARATION, CaseRecord, Column, CrossVen
 from parity.engine.checked_case import BEYOND_TARGET, CheckedCase, Implementation
 from parity.engine.cross_vendor import compare_vendors, compare_versions
 from parity.engine.diagnosis import diagnose
-from parity.engine.judging import judge, not_judged_verdict, verdict_on_output
+from parity.engine.judging import Known, judge, not_judged_verdict, verdict_on_output
 from parity.engine.plan import Plan
 from parity.engine.sensitivity import Sensitivity
 from parity.engine.shrinking import ShrinkSettings, minimize
@@ -206,7 +206,8 @@ class Worker:
             theirs = next((column for column in _cuda_columns(columns) if column.built), None)
             return {c: self._checked(entry, c, case, call, first.get(c, False), theirs) for c in columns}
         if call.references:
-            return {c: self._checked(entry, c, case, call, first.get(c, False)) for c in columns}
+            known: Known = {}
+            return {c: self._checked(entry, c, case, call, first.get(c, False), known=known) for c in columns}
         found: dict[Column, CheckedCase] = {}
         oracle: Column | None = None
         cuda = _cuda_columns(columns)
@@ -235,9 +236,11 @@ class Worker:
         first: bool = False,
         oracle: Column | None = None,
         baseline: CheckedCase | None = None,
+        known: Known | None = None,
     ) -> CheckedCase:
         try:
-            return judge(case, call, self._implementation(entry, column, oracle), first=first, baseline=baseline)
+            implementation = self._implementation(entry, column, oracle)
+            return judge(case, call, implementation, first=first, baseline=baseline, known=known)
         except Exception as error:  # a bug outside of the kernel affects only this case
             if isinstance(error, DeviceLost):
                 self.lost[column] = str(error)

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 
+from parity.compare.comparison import compare
 from parity.compare.verdict import Status
-from parity.engine import pool
+from parity.engine import judging, pool
 from parity.engine.case_records import DECLARATION, Column
 from parity.engine.execution import execute_plan
 from parity.engine.outcomes import outcome_journal, record_outcomes
 from parity.engine.plan import Plan, make_tasks
 from parity.engine.pool import Workers
 from parity.engine.record_file import RecordWriter, environment, read_record
+from parity.engine.worker import Worker
 from parity.runners import Evidence
 from parity.suite.loading import load_suite
 
@@ -156,6 +158,23 @@ def test_crash_on_one_column_keeps_cross_vendor_comparison(suite):
         ("fragile", "fail", "AMD is wrong"),
     ]
     assert [r.against.elements for r in records if r.verdict.kind == "value"] == [7]
+
+
+@pytest.mark.usefixtures("plugin")
+@pytest.mark.parametrize(
+    ("other", "compared_on"),
+    [(replace(FRAGILE, target="gfx90a"), ["amd"]), (IDLE, ["amd", "amd"]), (STEADY, ["amd", "cuda"])],
+    ids=["same bits", "other bits", "other vendor"],
+)
+def test_columns_of_a_vendor_with_same_bits_are_compared_once(suite, monkeypatch, other, compared_on):
+    compared = []
+    monkeypatch.setattr(
+        judging, "compare", lambda *args, vendor: compared.append(vendor) or compare(*args, vendor=vendor)
+    )
+    plan = plan_for(suite, 6, columns=(FRAGILE, other))
+    records = Worker(plan, suite).run(replace(plan.tasks[0], shrink=False))
+    assert compared == compared_on
+    assert [record.verdict.passed for record in records] == [True, other is not IDLE]
 
 
 @pytest.mark.usefixtures("plugin")
