@@ -32,8 +32,8 @@ DUMPED = ("-mllvm", "-stop-after=branch-relaxation")
 _MAX_ALIGNMENT = 16
 """The largest alignment that CUDA requires. HIP's headers align the types of four doubles to 32 bytes, CUDA's to 16."""
 
-_FUNCTION = re.compile(r"^name:\s+(\S+)")
-_ACCESS = re.compile(r"^\s+(?:[^:\n]*? = )?(?:GLOBAL|FLAT|S_LOAD|S_BUFFER_LOAD|DS|BUFFER|SCRATCH)_")
+_FUNCTION = "name:"
+_ACCESS = re.compile(r" +(?:[^:=\n]*= )?(?:GLOBAL|FLAT|S_LOAD|S_BUFFER_LOAD|DS|BUFFER|SCRATCH)_")
 _OPERAND = re.compile(r"\((s\d+|p\d+|<\d+ x [sp]\d+>)\)([^()]*)")
 _PRINTED_ACCESS = re.compile(r"\t(?:global|flat|s_load|s_buffer_load|ds|buffer|scratch)_")
 
@@ -120,8 +120,8 @@ def _functions(machine: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each function, in order, and the memory operands of each of its accesses."""
     name, found = "", list[str]()
     for line in machine.splitlines():
-        if match := _FUNCTION.match(line):
-            name, found = match[1].strip("'\""), []
+        if line.startswith(_FUNCTION):
+            name, found = line.removeprefix(_FUNCTION).strip(" '\""), []
         elif line == "...":
             yield name, found
         elif _ACCESS.match(line):
