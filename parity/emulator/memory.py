@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import functools
 import mmap
 import operator
 import zlib
@@ -74,7 +75,6 @@ class DeviceMemory:
             self.slots = 1
             self._maps = [_map(capacity) for _ in range(2)]
         self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
-        self._data_at, self._state_at = self.data.ctypes.data, self.state.ctypes.data
         self.size = self.data.size
         self.allocations: list[Allocation] = []  # sorted by address
         self._freed: dict[int, list[int]] = {}
@@ -83,6 +83,14 @@ class DeviceMemory:
         self._count = self._allocated = 0
         self._sparse: list[Allocation] = []
         self.end = self.size
+
+    @functools.cached_property
+    def _data_at(self) -> int:
+        return self.data.ctypes.data
+
+    @functools.cached_property
+    def _state_at(self) -> int:
+        return self.state.ctypes.data
 
     @property
     def before(self) -> int:

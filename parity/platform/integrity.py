@@ -31,7 +31,7 @@ _namespaces: list[tuple[str, Mapping[Any, object], tuple[Any, ...], tuple[object
 """The name of each module, class or table, the namespace, and its protected names with their values."""
 _functions: dict[FunctionType, None] = {}
 """All functions among them, also the ones that a decorator wraps."""
-_parts: list[tuple[object, ...]] = []
+_parts: list[tuple[object, ...]] = [()] * len(_PARTS)
 """The code of each function, followed by the defaults of each function."""
 
 

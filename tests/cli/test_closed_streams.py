@@ -30,7 +30,7 @@ def test_run_with_closed_streams_writes_only_results_to_its_files(mine):
     done = shell(f"{PARITY} run --target gfx1100 --examples 1 -j 1 <&- >&- 2>&-")
     assert done.returncode == 0
     lines = (mine / "parity-out" / "record.jsonl").read_text().splitlines()
-    assert json.loads(lines[-1]) == {"complete": True}
+    assert json.loads(lines[-1])["complete"] is True
     assert json.loads((mine / "parity-out" / "matrix.json").read_text())["passed"] == len(lines) - 2
 
 
