@@ -297,8 +297,7 @@ def large_cases(op: Declaration, base: Case) -> list[tuple[str, Case]]:
     Other kernels may take a time that grows with the square of the elements. The case is only for the op's first
     dtypes, because it takes long. Strided templates cover kernels with a grid-stride loop.
     """
-    tensors = not (op.shapes or op.shape or op.indices or op.optional or op.updates)
-    if op.grid_stride or op.then or op.writes or not (op.reference and tensors and len(op.compared) == 1):
+    if op.grid_stride or op.writes or not op.may_be_elementwise:
         return []
     if ",".join(base.dtypes) != op.types[0] or not _accepts_everywhere(op, contiguous((LARGE,)), base.dtypes):
         return []
