@@ -18,6 +18,8 @@ CAST = re.compile(
     r"|(?:static_cast|reinterpret_cast)\s*<[^<>]*>|\bstd\s*::"
 )
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+\.?\d*)[uUlLfF]+\b|\b(\d+\.)f\b")
+_BLOCKS_FOR = re.compile(r"(?i)\w*(?:grid|blocks)\w*")
+"""Matches functions that return a block for each part of a number of threads, whose bodies are not a formula."""
 _OF_TYPE = re.compile(r"<[\w:\s]+>(?=\s*\()")
 _ROUNDED_UP = re.compile(r"(?i)\w*(?:ceil_?div|div_?ceil|cdiv|div_?up|up_?div|div_?round_?up|round_?up_?div)\w*")
 OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
@@ -54,13 +56,15 @@ class Formulas:
     def __init__(
         self, host: HostValues, grid: Sequence[str], arguments: Sequence[str], block: Sequence[str], shared: str
     ) -> None:
-        self._host = host
+        self._host, self._block = host, parsed_arithmetic("*".join(f"({text})" for text in block))
         nodes = [parsed_arithmetic(text) for text in arguments]
         given = [self._given(node) for node in nodes]
         passed = {_named(node).id for node in nodes if isinstance(node, _ATOMS)}
         free = {name for node in given if node is not None for name in free_names(node)} - passed
         self.grid = tuple(self._text(parsed_arithmetic(part), passed | free) for part in grid)
         known = passed | {name for part in self.grid if part for name in free_names(ast.parse(part, mode="eval"))}
+        # The kernel may compute what else is in a formula, such as the number of images, from the other arguments.
+        known |= {name for node in given if node is not None and free_names(node) & passed for name in free_names(node)}
         found, made = list[str](), dict[str, ast.expr]()
         for node, of in zip(nodes, given, strict=True):
             own = _named(node).id if isinstance(node, _ATOMS) else ""
@@ -156,8 +160,10 @@ class Formulas:
                     return self._expanded(parsed, (), deep, dict(zip(parameters, args, strict=True)))
                 except ValueError:
                     pass
-        if _ROUNDED_UP.fullmatch(name) and len(args) == 2:
+        if (_ROUNDED_UP.fullmatch(name) or _BLOCKS_FOR.fullmatch(name)) and len(args) == 2:
             return _up(*args)
+        if _BLOCKS_FOR.fullmatch(name) and len(args) == 1 and self._block is not None:
+            return _up(args[0], self._expanded(self._block, (), deep))
         return _named(node)
 
 

@@ -25,7 +25,12 @@ _UNITY = re.compile(r"(?i)\w*(?:stride|dilat|group|inc|step)\w*")
 """Matches names of numbers that are usually 1."""
 _SIZES = (16, 32, 64, 8, 4, 128, 2)
 _SMALL_SIZES = (4, 2, 16, 32, 64, 8, 128)
-"""Usual sizes (1 would leave most threads idle), and small ones for a kernel whose threads have private arrays."""
+"""Usual sizes (1 would leave most threads idle), and small ones: for a kernel whose threads have private arrays, and
+for numbers whose product should be no more than the threads of a launch."""
+_RATIOS = (2, 3, 4)
+"""Relative values of numbers that differ: equal numbers hide which one a kernel uses."""
+_MOST_TOTAL = 512
+"""The largest value of a number that counts the elements of all other numbers together."""
 _MIXED = (1, 2, 3, 4, 5, 7, 8, 16, 32, 64)
 _TRIES = 24
 _MOST_GIVEN, _MOST_BLOCKS = 4096, 64
@@ -97,12 +102,12 @@ def has_given_block(launches: Sequence[HostLaunch]) -> bool:
 def _hinted(experiment: Experiment, hints: Sequence[LaunchHint], given: Mapping[str, int]) -> Iterator[LaunchConfig]:
     """Yield launches in which computed numbers, the grid, the block and shared memory are as in the host's code."""
     sizes = _SMALL_SIZES if len(experiment.numbers) >= _MANY else _SIZES
-    for size, hint, known in itertools.product(sizes, hints, (given, {}) if given else ({},)):
-        if not (hint.made or hint.threads or hint.shared):
-            continue
-        few = {name: min(size, _FEW) for name in hint.grid}  # a block for each
-        free = {name: known.get(name, few.get(name, size)) for name in experiment.numbers if name not in hint.made}
-        scope = {**dict.fromkeys(hint.extents, size), **free}
+    hints = [each for each in hints if each.made or each.threads or each.shared]
+    for size, values, hint, known in itertools.product(sizes, _VALUES, hints, (given, {}) if given else ({},)):
+        names = [name for name in experiment.numbers if name not in hint.made]
+        few = {name: min(size, _FEW) for name in hint.grid if name in (*names, *hint.extents)}  # a block for each
+        scope = {**values([*names, *hint.extents], size), **few, **known}
+        free = {name: scope[name] for name in names}
         try:
             numbers = {**free, **{name: evaluate(text, scope, hint.block) for name, text in hint.made.items()}}
             scope |= numbers
@@ -153,7 +158,11 @@ def _candidates(
         for block, grid in geometries
         for size in dict.fromkeys((math.prod(block) * math.prod(grid), block[0] * grid[0], block[0]))
     ]
-    for numbers in _choices(experiment.numbers, given, _SMALL_SIZES if experiment.flow.private else _SIZES):
+    bounds = {each.name: experiment.flow.bounds.get(each.key) for each in experiment.args}
+    bounding = [name for name, bound in bounds.items() if bound and len(bound.pointers) == len(experiment.pointers)]
+    total = bounding[0] if len(bounding) == 1 < len(experiment.numbers) else ""
+    sizes = _SMALL_SIZES if experiment.flow.private or total else _SIZES
+    for numbers in _choices(experiment.numbers, given, sizes, total):
         before = len(experiment.launches.too_long)
         for block, grid in geometries:
             yield LaunchConfig(numbers, grid, block, shared)
@@ -189,11 +198,33 @@ def _grid(axes: Sequence[str], count: int) -> Triple:
     return x, y, z
 
 
-def _choices(names: Sequence[str], given: Mapping[str, int], sizes: Sequence[int]) -> Iterator[dict[str, int]]:
-    """Yield values for numbers: first equal values, with and without the constants of the host, then mixtures."""
+def _equal(names: Sequence[str], size: int) -> dict[str, int]:
+    return dict.fromkeys(names, size)
+
+
+def _different(names: Sequence[str], size: int) -> dict[str, int]:
+    """Return values around a size that differ from their neighbors."""
+    values = itertools.cycle(max(1, size // max(_RATIOS)) * ratio for ratio in _RATIOS)
+    return dict(zip(names, values, strict=False)) if len(names) > 1 else _equal(names, size)
+
+
+_VALUES = (_different, _equal)
+
+
+def _choices(
+    names: Sequence[str], given: Mapping[str, int], sizes: Sequence[int], total: str
+) -> Iterator[dict[str, int]]:
+    """Yield values for numbers: different and equal values, with and without the constants of the host, then mixtures.
+
+    ``total`` is a number that bounds the positions in all tensors, as the product of the other numbers does.
+    """
     usual = {name: 1 for name in names if _UNITY.fullmatch(name)}
-    for size in sizes:
-        yield from ({**dict.fromkeys(names, size), **usual, **known} for known in ((given, {}) if given else ({},)))
+    for size, values, known in itertools.product(sizes, _VALUES, (given, {}) if given else ({},)):
+        numbers = {**values(names, size), **usual, **known}
+        if total and values is _different:
+            product = math.prod(value for name, value in numbers.items() if name != total)
+            numbers[total] = known.get(total, min(product, _MOST_TOTAL))
+        yield numbers
     pick = random.Random(len(names))
     for _ in range(_TRIES if names else 0):
         yield {**{name: pick.choice(_MIXED) for name in names}, **usual}

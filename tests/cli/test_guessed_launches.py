@@ -393,6 +393,24 @@ def test_init_declares_kernels_whose_launches_reach_half_of_their_tensors(parity
     assert 'shapes="key: 512; a: 512; out: 512",  # a guess' in text, text
 
 
+POOLED = """
+__global__ void pooled(int count, const float* x, const float* by, float* y, int images, int depth, int rows, int cols) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, image = i / cols / rows / depth % images;
+    if (i < count) y[i] = x[image * rows * cols + i * i % (rows * cols / 2 + 1)] * by[image];
+}
+"""
+
+
+def test_single_launch_has_numbers_that_differ_and_their_product(parity, tmp_path, monkeypatch, with_nvcc):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "pooled.cu").write_text(POOLED)
+    monkeypatch.chdir(tmp_path)
+    assert parity("init", "--kernels", "src").code == 0
+    text = (tmp_path / "cases" / "pooled.py").read_text()
+    assert "count:i32=72 x by y images:i32=3 depth:i32=4 rows:i32=2 cols:i32=3" in text, text
+    assert "by: 3; y: 72" in text, text
+
+
 def test_run_failure_lists_guessed_parts_of_declaration(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "adds.cu").write_text(

@@ -136,6 +136,9 @@ void f(int n, int m, int k, const View& view, int* dims) {
         ("k<<<n >> 8, 256>>>(x, n)", ("n//256",), "x n"),
         ("k<<<WIDTH / 256, 256>>>(x, WIDTH, 3)", ("WIDTH//256",), ("x", "WIDTH", "")),
         ("k<<<n > 5 ? n : 5, 256>>>(x, n)", ("",), "x n"),
+        ("k<<<cuda_gridsize(count), 256>>>(x, columns, count)", ("ceil(rows*columns/256)",), "x columns rows*columns"),
+        ("k<<<GET_BLOCKS(n * m), dim3(8, 8)>>>(x, n, m)", ("ceil(n*m/64)",), "x n m"),
+        ("k<<<1, TILE>>>(x, columns, count)", ("1",), "x columns rows*columns"),
         ("assert(m * TILE == k && n > 1); k<<<n * m, TILE>>>(x, n, k, m)", ("n*m",), "x n m*32 m"),
     ],
 )
