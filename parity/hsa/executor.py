@@ -27,7 +27,7 @@ from parity.platform.cache import Cache, default_root
 INSTRUCTIONS = 50_000_000_000
 """Instruction budget of one launch, to stop endless loops."""
 
-_APERTURE_VIOLATION, _ILLEGAL_INSTRUCTION, _EXCEPTION, _ERROR = 41, 42, 0x1016, 0x1000  # hsa_status_t
+_APERTURE_VIOLATION, _ILLEGAL_INSTRUCTION, _EXCEPTION = 41, 42, 0x1016  # hsa_status_t
 _STATUS: dict[type[ParityError], int] = {
     faults.UnknownInstruction: _ILLEGAL_INSTRUCTION,
     faults.MemoryFault: _APERTURE_VIOLATION,
@@ -72,18 +72,16 @@ class Executor:
         self._findings: dict[str, Finding] = {}
 
     def perform(self, action: str, values: Sequence[int], data: bytes) -> tuple[int, int, bytes]:
-        """Perform a request and return its status, value and bytes. Prints an error's description to stderr."""
+        """Perform a request and return its status, value and bytes. Prints an error's description to stderr.
+
+        A defect of parity ends this process, and thus the program. Its queue would stop, and AMD's runtime would wait.
+        """
         try:
             value, result = getattr(self, f"_{action}")(values, data) or (0, b"")
             return 0, value, result
         except ParityError as error:
             print(f"parity: {error}", file=sys.stderr, flush=True)
             return next(status for kind, status in _STATUS.items() if isinstance(error, kind)), 0, b""
-        except Exception:  # a defect of parity must not look like a hang of the program
-            import traceback  # slow to import
-
-            traceback.print_exc()
-            return _ERROR, 0, b""
 
     def _allocate(self, values: Sequence[int], data: bytes) -> None:
         address, size, agent = values[:3]
