@@ -83,11 +83,12 @@ class KernelLoader:
             UsageError: the code object has no kernel of that name.
             UnknownInstruction, UnsupportedFeature: as for ``prepare``.
         """
-        if found := self.loaded(code, name):
+        key = code.digest, code.copy, name
+        if found := self._loaded.get(key):
             return found
         if name not in code.kernels:
             raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
-        return self._loaded.setdefault((code.digest, code.copy, name), self._load(code, name))
+        return self._loaded.setdefault(key, self._load(code, name))
 
     def _load(self, code: CodeObject, name: str) -> LoadedKernel:
         where = wavefront_target(code)
