@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import threading
 from dataclasses import dataclass
@@ -47,17 +46,6 @@ def parity(capfd, tmp_path, monkeypatch):
         return Result(code, *capfd.readouterr())
 
     return call
-
-
-@pytest.fixture
-def without_checksums():
-    """Return a function that removes the checksums of a record, so that a test can edit it."""
-
-    def change(record: Path) -> Path:
-        record.write_bytes(re.sub(rb'^\{"sha256":"\w+",', b"{", record.read_bytes(), flags=re.MULTILINE))
-        return record
-
-    return change
 
 
 @pytest.fixture

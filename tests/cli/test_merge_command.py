@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from sealing import sealed
 
 from parity.cli import main
 from parity.runners.recording_file import read_recording
@@ -27,11 +28,10 @@ def results(tmp_path_factory):
 
 
 @pytest.fixture
-def shards(results, tmp_path, without_checksums):
+def shards(results, tmp_path):
     """Return copies of the shard folders that the test may change."""
     folders = [Path(shutil.copytree(results / name, tmp_path / name)) for name in ("1", "2")]
     for folder in folders:
-        without_checksums(folder / "record.jsonl")
         head(folder)
     return folders
 
@@ -50,7 +50,7 @@ def head(folder: Path, **changes) -> None:
     path = folder / "record.jsonl"
     first, _, rest = path.read_text().partition("\n")
     environment = json.loads(first)["environment"]
-    path.write_text(json.dumps({"environment": {**environment, **changes}}) + "\n" + rest)
+    path.write_bytes(sealed(f"{json.dumps({'environment': {**environment, **changes}})}\n{rest}".encode()))
     part = json.loads((folder / "shard.json").read_text())
     (folder / "shard.json").write_text(json.dumps({**part, "record": hashlib.sha256(path.read_bytes()).hexdigest()}))
 
@@ -120,9 +120,9 @@ def test_merge_shard_with_other_settings_is_refused(parity, shards, tmp_path, ch
 
 def test_merge_interrupted_or_replaced_shard_is_refused(parity, shards, tmp_path):
     path = shards[0] / "record.jsonl"
-    path.write_bytes(path.read_bytes().rpartition(b'{"complete"')[0])
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     assert "shard 1/2 did not finish" in parity("merge", *shards, "-o", tmp_path / "all").err
-    path.write_bytes(path.read_bytes().rstrip().rpartition(b"\n")[0] + b'\n{"complete":true}\n')
+    path.write_bytes(sealed(path.read_bytes().rstrip().rpartition(b"\n")[0] + b'\n{"complete":true}\n'))
     assert "does not belong to the same run as record.jsonl" in parity("merge", *shards, "-o", tmp_path / "all").err
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from negating import NEGATING
+from sealing import sealed
 
 from parity.application.stored_results import load
 from parity.cli import main
@@ -93,7 +94,7 @@ def test_resume_killed_run_has_same_results(killed, slow, tmp_path, capsys):
     assert not executed.exists() and records(Path("elsewhere")) == records(Path("whole"))
 
 
-def test_resume_other_run_is_refused_and_unjudged_cases_run_again(slow, capsys, without_checksums):
+def test_resume_other_run_is_refused_and_unjudged_cases_run_again(slow, capsys):
     folder = Path("out")
     assert main([*slow, "--output", "out"]) == 1
 
@@ -102,7 +103,7 @@ def test_resume_other_run_is_refused_and_unjudged_cases_run_again(slow, capsys, 
         assert main([*slow, *options, "--output", "out", "--resume"]) == 2
         return capsys.readouterr().err
 
-    before = without_checksums(folder / "record.jsonl").read_bytes()
+    before = (folder / "record.jsonl").read_bytes()
     assert "it differs in seed (5 in out, 6 now)" in told("--seed", "6")
     assert "examples (1 in out, 3 now)" in told("--examples", "3")
     assert "entries" in told("--dtype", "f8_e4m3")
@@ -111,7 +112,7 @@ def test_resume_other_run_is_refused_and_unjudged_cases_run_again(slow, capsys, 
     head, _, rest = before.partition(b"\n")
     for old, new in ((b'"parity":"', b'"parity":"0.0.'), (b'"unary.cu":"', b'"unary.cu":"0')):
         assert old in head
-        (folder / "record.jsonl").write_bytes(head.replace(old, new, 1) + b"\n" + rest)
+        (folder / "record.jsonl").write_bytes(sealed(head.replace(old, new, 1) + b"\n" + rest))
         assert ("versions: parity" if b"parity" in old else "sources: unary.cu") in told()
     (folder / "record.jsonl").write_bytes(before)
     assert main([*slow, "--resume", "affine"]) == 2

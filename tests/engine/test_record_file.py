@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sealing import sealed
 
 from parity.compare.arbitration import Conclusion
 from parity.compare.verdict import Mismatch, Status, Verdict
 from parity.engine.case_records import CaseRecord, CrossVendorComparison
+from parity.engine.journal import CHECKED
 from parity.engine.record_file import RecordWriter, read_record
 from parity.errors import UsageError
 
@@ -18,7 +20,7 @@ from parity.errors import UsageError
 def test_truncated_record_loses_only_last_line(tmp_path):
     path = tmp_path / "record.jsonl"
     for end in (b"", b'{"case": "una', '{"case": "ä'.encode()[:-1], b'{"complete":tr'):
-        path.write_bytes(b'{"environment": {"sources": {}}}\n' + end)
+        path.write_bytes(sealed(b'{"environment": {"sources": {}}}\n') + end)
         assert read_record(path).records == ()
         assert not read_record(path).complete
 
@@ -41,7 +43,7 @@ def test_truncated_record_loses_only_last_line(tmp_path):
 )
 def test_invalid_record_names_its_line(tmp_path, text, says):
     path = tmp_path / "record.jsonl"
-    path.write_bytes(text)
+    path.write_bytes(sealed(text) if text.startswith(b'{"environment"') else text)
     with pytest.raises(UsageError, match=says):
         read_record(path)
 
@@ -67,8 +69,9 @@ def test_record_keeps_special_texts_and_numbers(tmp_path):
         (lambda lines: [lines[0], *lines[2:]], 2),
         (lambda lines: [lines[0].replace(b"cases", b"other"), *lines[1:]], 1),
         (lambda lines: [*lines[:2], lines[1], *lines[2:]], 3),
+        (lambda lines: [b"{" + line[CHECKED:] for line in lines], 1),
     ],
-    ids=["verdict", "missing-line", "environment", "repeated-line"],
+    ids=["verdict", "missing-line", "environment", "repeated-line", "no-checksums"],
 )
 def test_edited_record_is_refused(tmp_path, change, line, is_complete):
     verdict, path = Verdict(Status.PASS, total=1), tmp_path / "record.jsonl"
