@@ -413,6 +413,22 @@ ATTEMPTS = {
         "use of undeclared identifier 'nosuch'",
         alone=True,
     ),
+    "import-lowers-memory": Attempt(
+        at_start("import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 26, 1 << 26))"),
+        2,
+        "leaky_relu.py:5: a case file must not lower limits of the process",
+        alone=True,
+    ),
+    "import-stops-process": Attempt(
+        at_start("import os\nos.kill(os.getpid(), 19)"), 2, "leaky_relu.py:5: a case file must not stop", alone=True
+    ),
+    "import-stops-itself": Attempt(WRONG + at_start("import signal\nsignal.raise_signal(19)"), 1, "value", alone=True),
+    "reference-stops-process": Attempt(
+        in_reference("import os; os.kill(os.getpid(), 19)"), 2, "must not stop processes", alone=True
+    ),
+    "reference-stops-itself": Attempt(
+        WRONG + in_reference("import signal; signal.raise_signal(19)"), 1, "value", alone=True
+    ),
     "import-raises": Attempt(at_start("1 / 0"), 2, "ZeroDivisionError"),
     "import-raises-generator-exit": Attempt(at_start("raise GeneratorExit"), 2, "leaky_relu.py:4: GeneratorExit"),
     "import-raises-own-exception": Attempt(
@@ -455,6 +471,14 @@ ATTEMPTS = {
             ("len", "import builtins\nbuiltins.len = lambda _: 3", "builtins.len"),
         )
     },
+    **{
+        f"patches-{what}": Attempt(WRONG + at_start(text), 2, f"a case file replaces {what}", alone=True)
+        for what, text in (
+            ("re.compile", "import re\nre.compile = lambda *a, **k: None"),
+            ("pickle.loads", "import pickle\npickle.loads = lambda *a, **k: None"),
+            ("threading.Thread", "import threading\nthreading.Thread = None"),
+        )
+    },
     "patches-in-reference": Attempt(
         WRONG + in_reference(f"import parity.engine.judging as j; j.compare = {PASSES}"),
         2,
@@ -486,6 +510,10 @@ QUICK = {
         "control-reference-in-place",
         "kernel-writes-input",
         "import-ends-process",
+        "import-lowers-memory",
+        "import-stops-itself",
+        "reference-stops-itself",
+        "patches-re.compile",
         "atexit-ends-process",
         "patches-judging",
         "import-raises-generator-exit",

@@ -87,6 +87,13 @@ def _main(argv: Sequence[str] | None) -> int:
     except SystemExit as leaving:
         _print_error(f"parity: imported code ended the process (exit code {leaving.code}); nothing is proven")
         return WRONG_USAGE
+    except Exception as error:
+        from parity.platform.integrity import restore_standard_library
+
+        if not (replaced := restore_standard_library()):
+            raise
+        _print_error(f"parity: {type(error).__name__}: {error}; a case file replaces {replaced}, which parity needs")
+        return WRONG_USAGE
 
 
 def _run_command(given: Sequence[str] | None) -> int:

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from parity.platform.signals import INTERRUPTS, delay_interrupts
+from parity.platform.supervision import is_stopped
 
 _PRELOADED = "parity.engine.preloaded"
 """The module that the server imports first."""
@@ -291,8 +292,8 @@ def _import(descriptor: int) -> None:
 def _report_ended(children: dict[int, Connection]) -> None:
     """Report the exit codes of ended processes."""
     for pid in list(children):
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        found, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
+        if found and not is_stopped(found, status):
             with children.pop(pid) as report, contextlib.suppress(OSError):
                 report.send(os.waitstatus_to_exitcode(status))
 

@@ -33,6 +33,8 @@ _functions: dict[FunctionType, None] = {}
 """All functions among them, also the ones that a decorator wraps."""
 _parts: list[tuple[object, ...]] = [()] * len(_PARTS)
 """The code of each function, followed by the defaults of each function."""
+_standard: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+"""The name of each loaded module of the standard library, its namespace, and a copy of the namespace."""
 
 
 def protect() -> None:
@@ -46,6 +48,24 @@ def protect() -> None:
                 functions = (getattr(value, "__wrapped__", value) for value in found.values())
                 _functions.update(dict.fromkeys(each for each in functions if isinstance(each, FunctionType)))
     _parts[:] = (tuple(map(part, _functions)) for part in _PARTS)
+    standard = [each for each in sys.modules.items() if each[0].partition(".")[0] in sys.stdlib_module_names]
+    _standard[:] = ((name, vars(module), vars(module).copy()) for name, module in standard)
+
+
+def restore_standard_library() -> str:
+    """Undo replacements of functions and classes in the standard library since ``protect``, and return their names.
+
+    Packages may replace some on purpose, so only an unexpected error makes them a problem.
+    """
+    replaced = {
+        f"{name}.{key}": (namespace, key, value)
+        for name, namespace, before in _standard
+        for key, value in before.items()
+        if callable(value) and namespace.get(key) is not value
+    }
+    for namespace, key, value in replaced.values():
+        namespace[key] = value
+    return first_names(list(replaced), 3, ", ")
 
 
 def _protected(path: str, module: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[Any, Any], Mapping[Any, Any]]]:

@@ -73,9 +73,9 @@ def _supervise(child: int, receiver: int) -> int:
         if met is None:
             os.kill(child, signal.SIGKILL)
         elif met.si_signo == signal.SIGCHLD:
-            while (found := os.waitpid(-1, os.WNOHANG))[0] not in (0, child):
+            while (found := os.waitpid(-1, os.WNOHANG | os.WUNTRACED))[0] not in (0, child):
                 pass  # an adopted process
-            status = found[1] if found[0] else None
+            status = found[1] if found[0] and not is_stopped(*found) else None
         else:
             patience = PATIENCE
             if met.si_code <= 0:  # another process sent it; the terminal signals the child as well
@@ -87,6 +87,13 @@ def _supervise(child: int, receiver: int) -> int:
     except (BlockingIOError, ValueError):
         return _without_result(os.waitstatus_to_exitcode(status))
     return code
+
+
+def is_stopped(pid: int, status: int) -> bool:
+    """Return whether a status of waitpid(2) reports a stop. A process that only SIGSTOP has stopped goes on."""
+    if os.WIFSTOPPED(status) and os.WSTOPSIG(status) == signal.SIGSTOP:
+        os.kill(pid, signal.SIGCONT)
+    return os.WIFSTOPPED(status)
 
 
 def _kill_children() -> None:

@@ -6,6 +6,7 @@ import ctypes
 import faulthandler
 import functools
 import os
+import resource
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from os import getpid  # as it is now: code in a block may replace it
 from pathlib import Path
 from types import FrameType
-from typing import cast
+from typing import Any, cast
 
 from parity.errors import UsageError
 
@@ -29,6 +30,11 @@ _PR_SET_NAME = 15
 
 
 _STDERR = 2
+
+
+_STOPS = signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU
+_depth = 0
+"""The number of entered blocks of ``time_limit``."""
 
 
 class TimeLimitExceeded(BaseException):
@@ -58,13 +64,32 @@ def time_limit() -> Iterator[None]:
     Only the main thread can be interrupted. A timer that is already active stays: it belongs to a block around this
     one, or to a test runner with its own limit.
     """
+    global _depth
     process = getpid()
+    _depth += 1
     try:
         with _interrupting():
             yield
     finally:
+        _depth -= 1
         if getpid() != process:  # a fork, which would continue as a second worker; os._exit may be replaced
             signal.raise_signal(signal.SIGKILL)
+
+
+def refuse_own_end(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse what would keep this process from an end within the limit, if an audit event in a block announces it.
+
+    Raises:
+        UsageError: the code stops a process, or lowers a limit of the system for this process.
+    """
+    if not _depth:
+        return
+    if event == "os.kill" and arguments[1] in _STOPS:
+        raise UsageError(f"a case file must not stop processes ({signal.Signals(arguments[1]).name})")
+    if event == "resource.setrlimit" and arguments[0] != resource.RLIMIT_CORE:
+        before, after = resource.getrlimit(arguments[0])[0], arguments[1][0]
+        if after != resource.RLIM_INFINITY and (after < before or before == resource.RLIM_INFINITY):
+            raise UsageError(f"a case file must not lower limits of the process, here from {before} to {after}")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 
 from parity.platform.cache import file_digest
 from parity.platform.files import is_file
+from parity.platform.time_limit import refuse_own_end
 from parity.platform.version import PACKAGE
 
 _INSTALLED = ("site-packages", "dist-packages")
@@ -61,6 +62,7 @@ def _add_hook() -> None:
 
 
 def _note(event: str, arguments: tuple[Any, ...]) -> None:
+    refuse_own_end(event, arguments)
     if event == "open" and _opened is not None and isinstance(arguments[0], str):
         name, _, flags = arguments
         if not flags & (os.O_WRONLY | os.O_RDWR):
