@@ -181,6 +181,15 @@ ATTEMPTS = {
         "input modified",
         (*RUN, "leaky_relu.leaky_relu[f32](x=2x3~normal@0 alpha=0.5)"),
     ),
+    "no-reference-misses-elements-beyond-16-bits": Attempt(
+        NO_REFERENCE + writing_if("i < n && i < 65536"), 1, "smaller cases write every element of out", BOTH
+    ),
+    "control-no-reference-and-square-of-elements": Attempt(
+        NO_REFERENCE + kernel(f"0; for (int k = 0; k < n; k++) out[i] = max(out[i], 0.0f); out[i] = {EXPRESSION}"),
+        0,
+        "28 cases, 28 passed",
+        BOTH,
+    ),
     "no-reference-one-side-wrong": Attempt(
         NO_REFERENCE + kernel("\n#ifdef __HIP_PLATFORM_AMD__\n1.5f *\n#endif\nx[i]"), 1, "value", BOTH
     ),

@@ -98,8 +98,8 @@ MANY_BLOCKS = (4096, 1)
 MAX_EDGE_ELEMENTS = 2304
 """Largest tensor of the drawn case that becomes an edge case."""
 
-LARGE = 66051
-"""Elements of a case whose indices do not fit 16 bits, as in ``strided_templates.csv``."""
+LARGE, LARGE_TITLE = 66051, "more than 65,536 elements"
+"""Elements and title of a case whose indices do not fit 16 bits, as in ``strided_templates.csv``."""
 
 MAX_LIMIT_PRODUCT = 2**13
 """Limit for the product of all extents of a case in which several names have their largest value."""
@@ -292,10 +292,11 @@ def full_block_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Cas
 
 
 def large_cases(op: Declaration, base: Case) -> list[tuple[str, Case]]:
-    """Return title and case of more elements than 16 bits count, if the reference shows that ``op`` is elementwise.
+    """Return title and case of more elements than 16 bits count, if ``op`` is elementwise.
 
-    Other kernels may take a time that grows with the square of the elements. The case is only for the op's first
-    dtypes, because it takes long. Strided templates cover kernels with a grid-stride loop.
+    The reference shows that. Without one, the launch has to have a thread per element, and the engine leaves the case
+    out if its time may grow with the square of the elements. The case is only for the op's first dtypes, because it
+    takes long. Strided templates cover kernels with a grid-stride loop.
     """
     if op.grid_stride or op.writes or not op.may_be_elementwise:
         return []
@@ -303,7 +304,13 @@ def large_cases(op: Declaration, base: Case) -> list[tuple[str, Case]]:
         return []
     items = _items(op, dict.fromkeys(op.tensors, str(LARGE)), op.bind(base.dtypes))
     case = parse_case(op, _text(op, base.dtypes, items))
-    return [("more than 65,536 elements", case)] if is_pointwise(op, base) else []
+    is_elementwise = is_pointwise(op, base) if op.reference else _has_thread_per_element(op)
+    return [(LARGE_TITLE, case)] if is_elementwise else []
+
+
+def _has_thread_per_element(op: Declaration) -> bool:
+    rule = _GRID_RULE.fullmatch(str(op.grid))
+    return not (op.launch or op.workspace or op.library) and (not op.grid or bool(rule and rule[1] == "numel"))
 
 
 def _has_full_blocks(op: Declaration, names: Sequence[str], threads: int, case: Case) -> bool:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from parity.build.modules import HelpfulPort, helpful_port, with_other_warps
+from parity.cases.builtin import LARGE_TITLE
 from parity.compare.arbitration import Conclusion, SideResult
 from parity.compare.verdict import Status, Verdict
 from parity.compilers.targets import gpu_of
@@ -32,6 +33,9 @@ from parity.suite.loading import Suite
 
 FAILURES_TO_SHRINK = 2
 """Number of kinds of failures to shrink per kernel and column."""
+
+AFFORDABLE = 25_000_000
+"""Instructions that a large case of a kernel without a reference may execute; about a second on one core."""
 
 ENDLESS = 3
 """Number of timeouts on a column after which the remaining cases of the kernel are skipped there."""
@@ -126,6 +130,9 @@ class Worker:
         may_be_vacuous = task.picked or any(fnmatchcase(task.op, name) for name in self.suite.allow_vacuous)
         failure = progress.sensitivity[column].failure(task.op, may_be_vacuous=may_be_vacuous)
         passed = (number for number, record in enumerate(records) if record.verdict.passed and record.verdict.total)
+        if not failure and (gap := progress.sensitivity[column].large_gap()):
+            text, failure = gap
+            passed = (number for number, record in enumerate(records) if record.case == text)
         if failure and (task.shrink or task.cases is None) and (first := next(passed, None)) is not None:
             verdict = replace(failure, wrong=records[first].verdict.total, total=records[first].verdict.total)
             records[first] = self._mark(replace(records[first], verdict=verdict))
@@ -145,6 +152,8 @@ class Worker:
             for column in columns:
                 record = CaseRecord.of(entry, column, text, _declaration_verdict(error), title)
                 records[column].append(self._mark(record))
+            return
+        if title == LARGE_TITLE and not call.references and _may_be_long(entry, case, records):
             return
         if call.sample:
             columns = [column for column in columns if self._samples(column)]
@@ -348,6 +357,22 @@ def _compare_sides(
 def _reference(call: Call, name: str) -> Expected:
     assert call.references is not None
     return call.references()[name]
+
+
+def _may_be_long(entry: Entry, case: Case, records: Mapping[Column, Sequence[CaseRecord]]) -> bool:
+    """Return whether a case executes too much if the instructions of earlier cases grow with the square of elements."""
+    known = [
+        (each.instructions, _elements(entry.op.parse(each.case)))
+        for found in records.values()
+        for each in found
+        if each.case and each.instructions
+    ]
+    counts, sizes = zip(*known, strict=True) if known else ((0,), (1,))
+    return bool(max(counts) * (_elements(case) / max(sizes)) ** 2 > AFFORDABLE)
+
+
+def _elements(case: Case) -> int:
+    return max((layout.numel for layout in case.layouts.values()), default=1) or 1
 
 
 def _declaration_verdict(error: Exception) -> Verdict:

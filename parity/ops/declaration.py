@@ -309,13 +309,13 @@ class Declaration:
     @property
     def may_be_sampled(self) -> bool:
         """True if the declaration allows comparing some elements of the output without the others."""
-        return self.may_be_elementwise and self.grid_stride
+        return self.may_be_elementwise and self.grid_stride and self.reference is not None
 
     @property
     def may_be_elementwise(self) -> bool:
         """True if the declaration allows that each element of the output depends on the same element of the inputs."""
         tensors = not (self.shapes or self.shape or self.indices or self.optional or self.updates)
-        return bool(self.reference and tensors and not self.then and len(self.compared) == 1)
+        return tensors and not self.then and len(self.compared) == 1
 
     @property
     def result(self) -> str:

@@ -162,16 +162,18 @@ def test_op_without_shapes_gets_case_with_full_blocks():
 
 
 @pytest.mark.parametrize(
-    ("reference", "is_large"),
+    ("reference", "grid", "is_large"),
     [
-        (lambda x, to: within(1, x * 2.0, to), True),
-        (lambda x, to: within(1, x - x.sum(dtype=float), to), False),
-        (None, False),
+        (lambda x, to: within(1, x * 2.0, to), "", True),
+        (lambda x, to: within(1, x - x.sum(dtype=float), to), "", False),
+        (None, "", True),
+        (None, "ceil(numel/256)", True),
+        (None, "1", False),
     ],
-    ids=["elementwise", "sum of all elements", "no reference"],
+    ids=["elementwise", "sum of all elements", "no reference", "rule of the grid", "a block for all elements"],
 )
-def test_large_case_only_for_elementwise_reference(reference, is_large):
-    op = declared("x out numel:i32", grid_stride=False, block=256, reference=reference)
+def test_large_case_only_for_elementwise_op(reference, grid, is_large):
+    op = declared("x out numel:i32", grid_stride=False, grid=grid, block=256, reference=reference)
     found = edges(op, "f32")
     assert ("more than 65,536 elements" in found) == is_large
     if is_large:

@@ -21,3 +21,14 @@ from parity.engine.sensitivity import Sensitivity
 def test_output_fails_as_unwritten_unless_a_kernel_may_leave_it_unchanged(written, updated, cases, fails):
     failure = Sensitivity(written=written, updated=updated, cases=cases).failure("op", may_be_vacuous=False)
     assert (failure is not None and failure.kind == "unwritten") == fails
+
+
+@pytest.mark.parametrize(
+    ("size", "updated", "cases", "fails"),
+    [(66_051, set(), 20, True), (2_047, set(), 20, False), (66_051, {"out"}, 20, False), (66_051, set(), 3, False)],
+    ids=["large case", "small case", "updated output", "few cases"],
+)
+def test_output_fails_if_only_large_cases_leave_elements_unwritten(size, updated, cases, fails):
+    found = Sensitivity(gaps={"out": (size, "case")}, updated=updated, cases=cases).large_gap()
+    assert (found is not None) == fails
+    assert not found or (found[0], found[1].kind) == ("case", "unwritten")
