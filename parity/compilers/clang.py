@@ -149,7 +149,7 @@ class Clang:
         )
         steps: tuple[tuple[str | Path, ...], ...] = (
             (*assembler, "-c", listing, "-o", object_file),
-            ("ld.lld", "-shared", object_file, "-o", output),
+            ("ld.lld", "--no-undefined", "-shared", object_file, "-o", output),  # as hipcc does
         )
         for step in steps:
             result = self.toolchain.run(step)

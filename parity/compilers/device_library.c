@@ -6,5 +6,6 @@ CONTROL(unsigned char, __oclc_unsafe_math_opt, UNSAFE)
 CONTROL(unsigned char, __oclc_finite_only_opt, FINITE)
 CONTROL(unsigned char, __oclc_correctly_rounded_sqrt32, EXACT)
 CONTROL(unsigned char, __oclc_wavefrontsize64, WAVE64)
+CONTROL(int, __oclc_wavefrontsize_log2, WAVE64 ? 6 : 5)  // ROCm 7 and newer
 CONTROL(int, __oclc_ISA_version, ISA)
 CONTROL(int, __oclc_ABI_version, 500)

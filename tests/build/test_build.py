@@ -605,6 +605,15 @@ def test_undefined_function_is_reported_in_header_of_same_name(tmp_path, cache):
     assert finding.file.endswith("inner/area.h") and finding.line == 4
 
 
+def test_undefined_variable_is_reported_where_it_is_read(tmp_path, cache):
+    (tmp_path / "main.cu").write_text(
+        "struct Table { static __device__ int size; };\n__global__ void k(int* x) {\n    *x = Table::size;\n}\n"
+    )
+    (one,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)
+    (finding,) = one.error.findings
+    assert finding.name == "Table::size" and finding.line == 3
+
+
 def test_module_with_another_name_is_not_compiled_again(tmp_path, cache):
     (tmp_path / "reverse.cu").write_text(REVERSE)
     for name, is_cached in (("nn/reverse", False), ("nn_reverse", True)):

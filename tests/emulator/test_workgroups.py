@@ -340,6 +340,14 @@ def test_ballot_and_readfirstlane_use_active_lanes(run):
     assert np.array_equal(run("first_active", x, INTS * 0)[1], wanted)
 
 
+@pytest.mark.parametrize("block", [32, 100, 256])
+def test_barriers_reduce_the_predicate_of_all_threads(run, block):
+    for x in (INTS[:block], np.zeros(block, np.int32), np.ones(block, np.int32)):
+        odd = (x & 1).astype(bool)
+        out = run("block_votes", x, np.zeros(3 * block, np.int32), block=block)[1].reshape(block, 3)
+        assert (out == [odd.sum(), odd.all(), odd.any()]).all()
+
+
 def test_ballot_with_mask_counts_set_lanes_before(run):
     x = (INTS * INTS // 7).astype(np.int32)
     first = x.reshape(-1, run.lanes)[:, :32] & 1

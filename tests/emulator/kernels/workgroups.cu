@@ -212,6 +212,13 @@ KERNEL before(const int* x, int* out) {
     unsigned bits = __ballot_sync(__activemask(), x[threadIdx.x] & 1) & ((1 << (threadIdx.x & 31)) - 1);
     out[threadIdx.x] = __popc(bits);
 }
+/** The barriers that reduce a predicate of all threads: AMD's device library has one function for each. */
+KERNEL block_votes(const int* x, int* out) {
+    const int odd = x[threadIdx.x] & 1;
+    out[3 * threadIdx.x] = __syncthreads_count(odd);
+    out[3 * threadIdx.x + 1] = __syncthreads_and(odd) != 0;
+    out[3 * threadIdx.x + 2] = __syncthreads_or(odd) != 0;
+}
 /** Records the order of the wavefronts. */
 KERNEL order_of_waves(int* out) {
     const int ticket = __hip_atomic_fetch_add(out, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
