@@ -8,7 +8,7 @@ import pytest
 from parity.inference.data_flow import Flow, Use
 from parity.inference.host_launches import HostLaunch
 from parity.inference.skeleton import DIVERGES, TOO_LITTLE, skeletons
-from parity.inference.spec import InferredSpec
+from parity.inference.spec import IndexRole, InferredSpec
 from parity.model.code_object import Argument, Kernel
 
 ARGS = (Argument("x", 0, 8, "global_buffer"), Argument("y", 8, 8, "global_buffer"), Argument("low", 16, 4, "by_value"))
@@ -25,12 +25,13 @@ BYTES = replace(KERNEL, name="_Z5bytesPKhPf", args=ARGS[:2])
 USES = {(0, 0): Use(frozenset(("u8",)), first="ld", width=1), (1, 0): Use(writes=frozenset(("f32",)), width=4)}
 
 
-def declared(kernel, flow=None, extents=("16", "16"), small=(), grid=("1",)):
+def declared(kernel, flow=None, extents=("16", "16"), small=(), grid=("1",), roles=()):
     def launched(args, flow, single):
         names = [each.name for each in args if each.is_pointer] or ["x", "y"]
         return InferredSpec(
-            dict(zip(names, extents, strict=True)), grid, (32,), is_measured=single, small=frozenset(small)
-        )
+            dict(zip(names, extents, strict=True)), grid, (32,), is_measured=single, small=frozenset(small),
+            roles=dict(roles),
+        )  # fmt: skip
 
     (found,) = skeletons(PurePath("k.cu"), "k", [kernel], flows={kernel.name: flow}, probes={kernel.name: launched})
     return found
@@ -101,6 +102,12 @@ def test_again_after_race_draws_distinct_integers(kernel, name):
     assert values(found, "data") == {name: ("consecutive",)} and values(found, "indices") == {name: "16"}
     assert values(found.again(RACE), "data") == values(found, "data")
     assert found.again(RACE).again(RACE) is None, "other numbers would hide the race"
+
+
+@pytest.mark.parametrize("bound", ["n", "16"])
+def test_mask_draws_the_number_that_it_is_compared_with_unless_it_is_constant(bound):
+    found = declared(PUT, Flow(("u64", "u64"), USES), roles={"x": IndexRole("mask", bound)})
+    assert [*values(found, "choices")] == [each for each in [bound] if each.isidentifier()]
 
 
 def test_again_after_distinct_integers_show_too_little_draws_calm_numbers():
