@@ -41,6 +41,8 @@ _LEAST_RANGE = 2
 """The least value of elements that may be too large: with 0 and 1, the kernel must work."""
 _MARGIN = 8
 """The least value of positions around which a kernel accesses elements on all sides."""
+_CHARACTERS = ((97, 25), (65, 25), (48, 9))
+"""The first letter or digit, and how many follow, for a kernel that computes positions from characters."""
 _SEEDS = (1, 2)
 """Seeds of random elements."""
 _WILD = 100_003
@@ -83,7 +85,7 @@ def measured_spec(
             # With the right bounds, fewer launches do nothing than with random elements.
             if searches and (config.numbers, config.grid) not in searched:
                 searches, searched = searches - 1, [*searched, (config.numbers, config.grid)]
-                around = None if found[0] else _measured(experiment, config, least=_MARGIN)
+                around = None if found[0] else _shifted(experiment, config)
                 found.insert(0, around or _measured(_with_roles(experiment, config), config))
             for each in filter(None, found):
                 best = each if best is None or each[0] > best[0] else best
@@ -232,12 +234,19 @@ def _choices(
         yield {name: pick.choice(_MIXED) for name in names}
 
 
+def _shifted(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[bool, int], InferredSpec] | None:
+    """Return ``_measured`` for the first range of integers other than 0 to 3 with which the launch does not fault."""
+    has_bytes = any(each.is_pointer and each.dtype.name in ("i8", "u8") for each in experiment.args)
+    ranges = ((_MARGIN, _INTEGERS[-1]), *(_CHARACTERS if has_bytes else ()))
+    return next(filter(None, (_measured(experiment, config, least, span) for least, span in ranges)), None)
+
+
 def _measured(
-    experiment: Experiment, config: LaunchConfig, least: int = 0
+    experiment: Experiment, config: LaunchConfig, least: int = 0, span: int = _INTEGERS[-1]
 ) -> tuple[tuple[bool, int], InferredSpec] | None:
     """Return whether a launch has no race and how many tensors it reaches, and its specification.
 
-    Elements of integer tensors are ``least`` or more. Returns None if it faults or writes nothing.
+    Elements of integer tensors are from ``least`` to ``least + span``. Returns None if it faults or writes nothing.
     """
     numbers, grid, block, shared = config.numbers, config.grid, config.block, config.shared
     roles = experiment.roles or {}
@@ -246,8 +255,9 @@ def _measured(
     def observe(fill: InputFill) -> Observation | None:
         return experiment.observe(known, grid, block, shared, fill)
 
-    runs, most = list[Observation](), least + _INTEGERS[-1]
-    needed = (*experiment.fills, *(InputFill(whole=value) for value in _INTEGERS[1:] if experiment.integer_tensors))
+    runs, most = list[Observation](), least + span
+    values = (*_INTEGERS[1:-1], span)
+    needed = (*experiment.fills, *(InputFill(whole=value) for value in values if experiment.integer_tensors))
     for fill in (replace(each, whole=each.whole + least) for each in needed):
         if (run := observe(fill)) is None:
             if fill.whole < least + _LEAST_RANGE:
@@ -274,7 +284,7 @@ def _measured(
         and len({run[each.name].end for run in runs}) == 1
     )  # fmt: skip
     size = max(each.end for each in reached.values())  # for what other data may lead to
-    is_limited = least or most < _INTEGERS[-1]
+    is_limited = least or most < span
     limited = [each for each in experiment.integer_tensors if each not in roles and is_limited]
     spec = InferredSpec(
         {name: str(each.end or (size if name in experiment.used else 1)) for name, each in reached.items()},

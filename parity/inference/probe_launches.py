@@ -117,7 +117,7 @@ class ProbeLaunches:
     first one with a data race in shared memory, and ``raced`` are the configurations with one in global memory.
     ``cost`` is the number of instructions of the last launch, and ``too_long`` are the configurations that need more.
     ``before`` is True as long as every launch ends with an access before the begin of a buffer that is not far away, as
-    from a null pointer. ``constants`` are the contents of ``__constant__`` variables. A race counts with one of
+    from a null pointer, and that does not depend on the content of tensors. ``constants`` are the contents of ``__constant__`` variables. A race counts with one of
     ``blocks``, None for any. If it ``grows``, a launch that reaches far is repeated with larger allocations: it shows
     only their sizes. With ``lds_races``, a data race in shared memory is not a fault.
     """
@@ -142,6 +142,7 @@ class ProbeLaunches:
         self._behind = sorted({each.key[0] for each in args if each.key[1] >= BEHIND})
         self._contents = dict[str, object]()
         self._observed: dict[object, Observation | None] = {}
+        self._offsets: dict[object, int] = {}
 
     @property
     def succeeded(self) -> bool:
@@ -174,6 +175,7 @@ class ProbeLaunches:
                 except MemoryFault as fault:
                     self.fault = self.fault or str(fault).splitlines()[0]
                     self.before &= fault.buffer in self._places and -FAR < fault.offset < 0
+                    self.before &= self._offsets.setdefault(config.geometry, fault.offset) == fault.offset
                     if fault.buffer not in self._places or not size <= fault.offset < sizes[-1]:
                         # Larger allocations would not help, unless the sizes are large constants of the source.
                         is_large = fault.buffer in self._places and sizes[-1] <= fault.offset < _MOST_LARGE
