@@ -20,38 +20,36 @@ _REMOVED = "Block pointers have been removed"
 
 @dataclass(eq=False)
 class _BlockPointer(core.base_value):  # type: ignore[misc]
-    """A block of a tensor: the ``parts`` are its shape, strides and offsets; ``block`` is the shape of the block."""
+    """A block of a tensor: ``values`` are the pointer to it, its shape, strides and offsets. ``block`` is a shape."""
 
-    base: Any
-    parts: Sequence[Sequence[Any]]
+    values: Sequence[Any]
     block: Sequence[int]
 
     @property
     def type(self) -> _BlockPointerType:
-        return _BlockPointerType(self.base.type, [[each.type for each in part] for part in self.parts], self.block)
+        return _BlockPointerType([each.type for each in self.values], self.block)
 
     @property
     def dtype(self) -> Any:
-        return self.base.dtype
-
-    def _values(self) -> list[Any]:
-        return [self.base, *(each for part in self.parts for each in part)]
+        return self.values[0].dtype
 
     def _set_name(self, builder: Any, name: str) -> None:
         pass
 
     def _flatten_ir(self, handles: list[Any]) -> None:
-        for each in self._values():
+        for each in self.values:
             each._flatten_ir(handles)
 
     def elements(self, checked: Any, semantic: Any) -> tuple[Any, Any]:
         """Return pointers to the elements, and the mask for the dims in ``checked``."""
         chosen = _plain(checked)
         chosen = [chosen] if isinstance(chosen, int) else [each % len(self.block) for each in chosen]
-        pointers, mask = self.base, None
-        for dim, (extent, shape, stride, offset) in enumerate(zip(self.block, *self.parts, strict=True)):
+        rank, mask = len(self.block), None
+        pointers, *parts = self.values
+        dims = zip(self.block, parts[:rank], parts[rank:-rank], parts[-rank:], strict=True)
+        for dim, (extent, shape, stride, offset) in enumerate(dims):
             place = semantic.add(offset, semantic.arange(0, extent), False)
-            for other in range(len(self.block)):
+            for other in range(rank):
                 place = place if other == dim else semantic.expand_dims(place, other)
             place = semantic.broadcast_impl_shape(place, self.block)
             pointers = semantic.add(pointers, semantic.mul(place, stride, False), False)
@@ -63,32 +61,26 @@ class _BlockPointer(core.base_value):  # type: ignore[misc]
 
 @dataclass
 class _BlockPointerType(core.base_type):  # type: ignore[misc]
-    base: Any
-    parts: Sequence[Sequence[Any]]
+    values: Sequence[Any]
     block: Sequence[int]
 
     @property
     def element_ty(self) -> Any:
-        return self.base.element_ty
+        return self.values[0].element_ty
 
     def mangle(self) -> str:
-        types = [self.base, *(each for part in self.parts for each in part)]
-        return f"B{'_'.join(each.mangle() for each in types)}_{'x'.join(map(str, self.block))}B"
+        return f"B{'_'.join(each.mangle() for each in self.values)}_{'x'.join(map(str, self.block))}B"
 
     def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
-        for each in (self.base, *(each for part in self.parts for each in part)):
+        for each in self.values:
             each._flatten_ir_types(builder, out)
 
     def _unflatten_ir(self, handles: list[Any], cursor: int) -> tuple[_BlockPointer, int]:
-        base, cursor = self.base._unflatten_ir(handles, cursor)
-        parts = []
-        for part in self.parts:
-            values = []
-            for each in part:
-                value, cursor = each._unflatten_ir(handles, cursor)
-                values.append(value)
-            parts.append(values)
-        return _BlockPointer(base, parts, self.block), cursor
+        values = []
+        for each in self.values:
+            value, cursor = each._unflatten_ir(handles, cursor)
+            values.append(value)
+        return _BlockPointer(values, self.block), cursor
 
 
 def _plain(value: Any) -> Any:
@@ -107,15 +99,15 @@ def install() -> None:
     def make_block_ptr(
         base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any, _semantic: Any = None
     ) -> Any:
-        wide = [[_semantic.cast(_semantic.to_tensor(each), tl.int64) for each in part] for part in (shape, strides)]
+        wide = [_semantic.cast(_semantic.to_tensor(each), tl.int64) for each in (*shape, *strides)]
         places = [_semantic.cast(_semantic.to_tensor(each), tl.int32) for each in offsets]
-        return _BlockPointer(base, [*wide, places], _plain(block_shape))
+        return _BlockPointer([base, *wide, *places], _plain(block_shape))
 
     @_builtin
     def advance(base: Any, offsets: Any, _semantic: Any = None) -> Any:
-        moved = [_semantic.add(a, _semantic.to_tensor(b), False) for a, b in zip(base.parts[2], offsets, strict=True)]
-        places = [_semantic.cast(each, tl.int32) for each in moved]
-        return _BlockPointer(base.base, [*base.parts[:2], places], base.block)
+        kept, before = base.values[: -len(base.block)], base.values[-len(base.block) :]
+        moved = [_semantic.add(a, _semantic.to_tensor(b), False) for a, b in zip(before, offsets, strict=True)]
+        return _BlockPointer([*kept, *(_semantic.cast(each, tl.int32) for each in moved)], base.block)
 
     @_builtin
     def load_block(
