@@ -60,7 +60,7 @@ def main(request: Path, output: Path) -> None:
         loader = new_loader(asked, target(asked))
         one = asked["decorated"]
         found = described_decorators(*defined(one, root, loader), one["given"])
-        found["files"] = sorted(own_files(Path(triton.__file__).parent, root, loader))
+        found["files"] = own_files(root, loader)
     elif "targets" in asked:
         loaders = [(target(each), new_loader(asked, target(each)), each["shared"]) for each in asked["targets"]]
         found = {"functions": [described(each, root, loaders, output) for each in asked["functions"]]}
@@ -74,7 +74,7 @@ def main(request: Path, output: Path) -> None:
             except Exception as error:
                 skips = type(error).__name__ in _SKIPPED
                 found["kernels"].append({"error": explained(error, root), "skips": skips})
-        found["files"] = sorted(own_files(Path(triton.__file__).parent, root, loader))
+        found["files"] = own_files(root, loader)
     (output / "result.json").write_text(json.dumps(found))
 
 
@@ -359,28 +359,29 @@ def explained(error: BaseException, root: Path) -> str:
             line = getattr(node, "lineno", 0)
             place = f"line {line} of the function: {source.splitlines()[line - 1].strip()}" if line else ""
         nested = nested.__cause__
-    message = str(error.__cause__ or error).strip() or type(error).__name__
-    last = message.splitlines()[-1] if message else ""
+    last = (str(error.__cause__ or error).strip() or type(error).__name__).splitlines()[-1]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if Path(frame.filename).is_relative_to(root):
             return f"{Path(frame.filename).relative_to(root)}:{frame.lineno}:1: error: {last}"
     return f"{last} ({place})" if place else last
 
 
-def own_files(package: Path, root: Path, loader: Loader) -> set[str]:
+def own_files(root: Path, loader: Loader) -> list[str]:
     """Return the imported Python files outside of Triton, parity, Python's library and other installed packages."""
+    import triton
+
     installed = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    own = Path(__file__).resolve().parents[1]
+    others = (Path(triton.__file__).parent, Path(__file__).resolve().parents[1])
     found = {str(path) for path in loader.files}
     for module in list(sys.modules.values()):
         file = module.__dict__.get("__file__")
         if not file or not file.endswith(".py"):
             continue
         path = Path(file).resolve()
-        foreign = any(path.is_relative_to(each) for each in installed) and not path.is_relative_to(root)
-        if not (foreign or path.is_relative_to(package) or path.is_relative_to(own)):
+        foreign = any(map(path.is_relative_to, installed)) and not path.is_relative_to(root)
+        if not (foreign or any(map(path.is_relative_to, others))):
             found.add(str(path))
-    return found
+    return sorted(found)
 
 
 if __name__ == "__main__":

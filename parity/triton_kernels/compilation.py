@@ -186,7 +186,6 @@ def compile_module(
         CompileError: Triton, or an assembler, refused a kernel.
         MissingTool: Triton is not installed.
     """
-    triton_version()
     stem = Path(kernels[0].file).stem
     scratch = folder / "triton"
     scratch.mkdir()
@@ -250,7 +249,6 @@ def first_compiling(
         CompileError: the process that runs Triton failed.
         MissingTool: Triton is not installed.
     """
-    triton_version()
     request = {
         "root": str(root),
         "roots": [*map(str, roots)],
@@ -268,7 +266,6 @@ def read_decorators(root: Path, file: str, function: str, constants: Mapping[str
         CompileError: the process that runs Triton failed.
         MissingTool: Triton is not installed.
     """
-    triton_version()
     where = target(TRITON_TARGETS[1])
     decorated = {"file": file, "function": function, "given": constants}
     request = {**_asked(where), "root": str(root), "decorated": decorated}
@@ -317,7 +314,13 @@ def _assemble(module: str, target: Target, listing: Path, hsaco: Path, scratch: 
 
 
 def _reply(module: str, target: Target, request: Mapping[str, Any], folder: Path, kind: type[T]) -> T:
-    """Give a request to ``child.py``, which works in ``folder``, and return its result."""
+    """Give a request to ``child.py``, which works in ``folder``, and return its result.
+
+    Raises:
+        CompileError: the process that runs Triton failed.
+        MissingTool: Triton is not installed.
+    """
+    triton_version()
     file = folder / _REQUEST
     file.write_bytes(json_text(request))
     _run_child(module, target, file, folder)

@@ -221,9 +221,7 @@ def _chosen(test: ast.expr, one: ast.expr, other: ast.expr) -> ast.expr:
 
     inverse = ast.UnaryOp(ast.Not(), test)
     match flag(one), flag(other):
-        case True, True:
-            return one
-        case False, False:
+        case (True, True) | (False, False):
             return one
         case True, False:
             return test

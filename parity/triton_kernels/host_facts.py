@@ -14,7 +14,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 LAST = "last dims"
 """Names the last dims of all arguments. Its facts are their extents by what they were before."""
@@ -43,31 +43,59 @@ def _bound(name: str, step: int) -> Callable[[Any, Any], Any]:
     def compare(self: Any, other: Any) -> Any:
         found = getattr(int, name)(int(self), other)
         if found is False and self.key and other + step > 0:
-            Complaint.last = self.key, f"dim{self.axis}", int(other) + step
+            Complaint.last = self.key, self.fact, int(other) + step
         return found
 
     return compare
 
 
-class _Noting:
-    """Makes ``!=`` call ``__eq__``, which notes what differs; the ``__ne__`` of int and tuple does not."""
+class _Keyed:
+    """A value that the argument ``key`` is or has."""
+
+    key = ""
+
+    def of(self, key: str) -> Self:
+        """Set the argument, and return the value."""
+        self.key = key
+        return self
 
     def __ne__(self, other: object) -> bool:
+        """Call ``__eq__``, which notes what differs; the ``__ne__`` of int and tuple does not."""
         return not self == other
 
 
-class Extent(_Noting, int):
-    """A dim of the argument ``key``."""
+class _Whole(_Keyed, int):
+    """A whole number that is a ``fact`` about an argument. It notes what it differs from."""
 
-    key, axis = "", 0
-    __le__, __lt__, __ge__, __gt__ = _bound("__le__", 0), _bound("__lt__", -1), _bound("__ge__", 0), _bound("__gt__", 1)
+    fact = ""
+    _compared: type[int] | types.UnionType = int
 
     def __eq__(self, other: object) -> bool:
-        if self.key and isinstance(other, int) and int(self) != int(other):
-            Complaint.last = self.key, f"dim{self.axis}", int(other)
+        if self.key and isinstance(other, self._compared) and int(self) != other:
+            Complaint.last = self.key, self.fact, other if isinstance(other, str) else int(other)
         return int(self) == other
 
     __hash__ = int.__hash__
+
+    def __deepcopy__(self, memo: Any) -> int:
+        return int(self)
+
+
+class Rank(_Whole):
+    """The rank of an argument."""
+
+    fact = "rank"
+
+
+class Extent(_Whole):
+    """A dim of an argument."""
+
+    axis = 0
+    __le__, __lt__, __ge__, __gt__ = _bound("__le__", 0), _bound("__lt__", -1), _bound("__ge__", 0), _bound("__gt__", 1)
+
+    @property
+    def fact(self) -> str:  # type: ignore[override]
+        return f"dim{self.axis}"
 
     def __mod__(self, other: Any) -> Any:
         found = int(self) % int(other)
@@ -75,14 +103,9 @@ class Extent(_Noting, int):
             Complaint.last = LAST, f"dim{int(self)}", int(self) + int(other) - found
         return found
 
-    def __deepcopy__(self, memo: Any) -> int:
-        return int(self)
 
-
-class Size(_Noting, tuple[int, ...]):
-    """A shape. ``key`` names the argument that has it."""
-
-    key = ""
+class Size(_Keyed, tuple[int, ...]):
+    """A shape of an argument."""
 
     def __eq__(self, other: object) -> bool:
         same = tuple.__eq__(self, other)
@@ -104,9 +127,8 @@ class Size(_Noting, tuple[int, ...]):
             Complaint.last = one.key, *fact
 
     def _extent(self, place: int) -> int:
-        found = Extent(tuple.__getitem__(self, place))
-        if self.key:
-            found.key, found.axis = self.key, place % max(1, len(self))
+        found = Extent(tuple.__getitem__(self, place)).of(self.key)
+        found.axis = place % max(1, len(self))
         return found
 
     def numel(self) -> int:
@@ -155,10 +177,8 @@ def _unpacked(frame: types.FrameType) -> int:
     return code[at + 1] if dis.opname[code[at]] == "UNPACK_SEQUENCE" else 0
 
 
-class Number:
-    """A number that is a guess for an argument ``key``. If host code uses it as a tensor or an object, it is one."""
-
-    key = ""
+class Number(_Keyed):
+    """A number that is a guess for an argument. If host code uses it as a tensor or an object, it is one."""
 
     def __getattr__(self, name: str) -> Any:
         if self.key and name in ("get", "items", "keys", "values"):
@@ -181,18 +201,10 @@ class Real(Number, float):
     """A real number."""
 
 
-class Guess(_Noting, Number, int):
-    """A whole number."""
+class Guess(Number, _Whole):
+    """A whole number, or a text: host code that compares it with one shows that."""
 
-    def __eq__(self, other: object) -> bool:
-        if self.key and isinstance(other, int | str) and int(self) != other:
-            Complaint.last = self.key, "value", other
-        return int(self) == other
-
-    __hash__ = int.__hash__
-
-    def __deepcopy__(self, memo: Any) -> int:
-        return int(self)
+    fact, _compared = "value", int | str
 
 
 class Table(dict[str, Any]):
@@ -207,16 +219,3 @@ class Table(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         usual = {"num_warps": 4, "num_stages": 2}.get(name, 1 if re.match(r"(?i)group|split|num_", name) else 32)
         return self._entry(f"{self._key}.{name}", usual)
-
-
-class Rank(_Noting, int):
-    """The rank of an argument ``key``."""
-
-    key = ""
-
-    def __eq__(self, other: object) -> bool:
-        if self.key and isinstance(other, int) and int(self) != other:
-            Complaint.last = self.key, "rank", other
-        return int(self) == other
-
-    __hash__ = int.__hash__

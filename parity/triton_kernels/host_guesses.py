@@ -58,25 +58,16 @@ class Guesses:
         if kind == "table":
             return Table(key, self._entry)
         if kind == "real" or (kind == "number" and REAL.fullmatch(name)):
-            real = Real(1e-5 if "eps" in name else 0.5)
-            real.key = key
-            return real
+            return Real(1e-5 if "eps" in name else 0.5).of(key)
         if isinstance(text := facts.get("value"), str):
             return text
         facts = {"value": _BITS, **facts} if _WIDTH.fullmatch(name) else facts
-        number = Guess(
-            facts.get("value", self.size[1] if re.search(r"(?i)dim|hidden|_?[dkv]$", name) else self.size[0])
-        )
-        number.key = key
-        return number
+        first, last = self.size
+        return Guess(facts.get("value", last if re.search(r"(?i)dim|hidden|_?[dkv]$", name) else first)).of(key)
 
     def _entry(self, key: str, usual: int) -> Any:
         """Return an entry of a table."""
-        if key in self.facts:
-            return self.value(key, "number")
-        number = Guess(usual)
-        number.key = key
-        return number
+        return self.value(key, "number") if key in self.facts else Guess(usual).of(key)
 
     def _tensor(self, key: str, name: str, facts: Mapping[str, Any]) -> Tensor:
         is_index = INDEX.fullmatch(name) is not None

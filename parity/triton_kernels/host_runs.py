@@ -87,10 +87,9 @@ def _callers(path: Path, name: str) -> Iterator[tuple[str, ast.FunctionDef]]:
     except SyntaxError:
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.If | ast.Try):
-            yield from (("", each) for each in node.body if isinstance(each, ast.FunctionDef) and mentions(each))
-        elif isinstance(node, ast.ClassDef):
-            yield from ((node.name, each) for each in node.body if isinstance(each, ast.FunctionDef) and mentions(each))
+        if isinstance(node, ast.Module | ast.If | ast.Try | ast.ClassDef):
+            owner = node.name if isinstance(node, ast.ClassDef) else ""
+            yield from ((owner, each) for each in node.body if isinstance(each, ast.FunctionDef) and mentions(each))
 
 
 def _runs(
@@ -183,11 +182,10 @@ def _suspected(error: Exception, guesses: Guesses) -> tuple[str, str, Any] | Non
         found, allowed = names.get(member[1]), ast.literal_eval(member[2])
         if isinstance(found, Extent | Guess) and found.key and found not in allowed:
             nearest = min(allowed, key=lambda each: (abs(each - found), each))
-            if not isinstance(found, Extent):
-                return found.key, "value", nearest
-            if found.axis == guesses.facts.get(found.key, {}).get("rank", guesses.rank) - 1:
+            rank = guesses.facts.get(found.key, {}).get("rank", guesses.rank)
+            if isinstance(found, Extent) and found.axis == rank - 1:
                 return LAST, f"dim{int(found)}", nearest  # the other tensors probably have the same last dim
-            return found.key, f"dim{found.axis}", nearest
+            return found.key, found.fact, nearest
     if (kinds := [each for each in re.findall(r"torch\.(\w+)", line) if each in DTYPES]) and ".dtype" in line:
         for name in re.findall(r"(\w+)\.dtype\b", line):
             if isinstance(tensor := names.get(name), Tensor) and tensor.key and tensor.dtype.title not in kinds:
@@ -234,8 +232,7 @@ def _call(path: Path, owner: str, function: ast.FunctionDef, loader: Loader, gue
             out = target.forward(context, **_arguments(forward, target.forward, guesses, 1))
             grads = [each for each in (out if isinstance(out, tuple) else (out,)) if isinstance(each, Tensor)]
             taken = len(function.args.args) - 1
-            if len(grads) < taken:
-                grads += [guesses.value(each.arg, "tensor") for each in function.args.args[1 + len(grads) :]]
+            grads += [guesses.value(each.arg, "tensor") for each in function.args.args[1 + len(grads) :]]
             target.backward(context, *(grads if function.args.vararg else grads[:taken]))
         elif issubclass(target, Function):
             method(Context(), **_arguments(function, method, guesses, 1))
@@ -285,23 +282,15 @@ def _arguments(node: ast.FunctionDef, function: Any, guesses: Guesses, skipped: 
     defaults = _defaults(function)
     compared = _compared_with_none(node)
     for each in (*parameters, *node.args.kwonlyargs):
-        if each.arg in compared or (each.annotation and _OPTIONAL.search(ast.unparse(each.annotation))):
-            defaults.setdefault(each.arg, None)
         name = each.arg
-        fact = guesses.facts.get(name, {}).get("kind")
-        kind = _kind(node, each, defaults)
-        if name in defaults and fact is None:
-            default = defaults[name]
-            if default is None and not guesses.optional:
-                given[name] = None
-                continue
-            if isinstance(default, bool) and guesses.flag:
-                given[name] = True
-                continue
-            if default is not None:
-                given[name] = default
-                continue
-        given[name] = guesses.value(name, kind)
+        if name in compared or (each.annotation and _OPTIONAL.search(ast.unparse(each.annotation))):
+            defaults.setdefault(name, None)
+        default = defaults.get(name)
+        is_guessed = name not in defaults or (default is None and guesses.optional)
+        if is_guessed or "kind" in guesses.facts.get(name, {}):
+            given[name] = guesses.value(name, _kind(node, each))
+        else:
+            given[name] = default or guesses.flag if isinstance(default, bool) else default
     return given
 
 
@@ -320,7 +309,7 @@ def _defaults(function: Any) -> dict[str, Any]:
     return {name: each.default for name, each in parameters.items() if each.default is not each.empty}
 
 
-def _kind(node: ast.FunctionDef, argument: ast.arg, defaults: Mapping[str, Any]) -> str:
+def _kind(node: ast.FunctionDef, argument: ast.arg) -> str:
     """Guess what an argument is from its annotation, its name and its use."""
     name, text = argument.arg, ast.unparse(argument.annotation) if argument.annotation else ""
     if re.search(r"(?i)^(?!(?:\w+\.)*(?:union\[)?(?:\w+\.)*tensor).*(?:list|sequence|tuple)\[.*tensor", text):

@@ -77,18 +77,14 @@ class Tensor:
     # --- shape ---
     @property
     def shape(self) -> Size:
-        size = Size(self.array.shape)
-        size.key = self.key
-        return size
+        return Size(self.array.shape).of(self.key)
 
     def size(self, dim: Any = None) -> Any:
         return self.shape if dim is None else self.shape[dim]
 
     @property
     def ndim(self) -> Rank:
-        rank = Rank(self.array.ndim)
-        rank.key = self.key
-        return rank
+        return Rank(self.array.ndim).of(self.key)
 
     def dim(self) -> Rank:
         return self.ndim

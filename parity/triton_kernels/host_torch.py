@@ -168,10 +168,10 @@ TORCH = _Namespace(
     cumsum=lambda x, dim=0, **_: wrapped(np.cumsum(x.array, axis=dim), x), is_tensor=lambda x: isinstance(x, Tensor),
     diff=lambda x, **_: wrapped(np.diff(x.array), x), contiguous_format="contiguous", channels_last="channels_last",
     preserve_format="preserve", strided="strided", sum=_reduce("sum"), max=_reduce("max"), min=_reduce("min"),
-    amax=_reduce("max"), mean=_reduce("mean"), split=_reduce("split"), chunk=_reduce("chunk"),
+    amax=_reduce("max"), mean=_reduce("mean"),
     inf=math.inf, pi=math.pi, __version__="2.11.0",
     no_grad=Scope, enable_grad=Scope, inference_mode=Scope, is_grad_enabled=lambda: True, cuda=_CUDA,
-    is_autocast_enabled=lambda *_: False, get_default_dtype=lambda: _F32, numel=lambda x: x.numel(),
+    is_autocast_enabled=lambda *_: False, get_default_dtype=lambda: _F32,
     iinfo=lambda kind: np.iinfo(kind.held if kind.held.kind in "iu" else "i4"),
     broadcast_shapes=lambda *shapes: Size(np.broadcast_shapes(*shapes)), broadcast_tensors=_broadcast,
     finfo=lambda kind: types.SimpleNamespace(
