@@ -6,7 +6,7 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -83,12 +83,8 @@ class Merged(CaseQueries):
     columns: tuple[Column, ...]
     entries: tuple[Entry, ...]
     reproduction: Reproduction
-    problems: tuple[str, ...] = ()
-    _without: tuple[CaseRecord, ...] = ()
-    _drawn: frozenset[str] = frozenset()
-    _measured: Mapping[tuple[str, Column], Measurement] = field(default_factory=dict)
-    _made_by: Mapping[str, str] = field(default_factory=dict)
-    _seconds: float = 0.0
+    problems: tuple[str, ...]
+    _parts: Sequence[_ShardFile]
 
     @functools.cached_property
     def known(self) -> KnownIssues:
@@ -97,13 +93,15 @@ class Merged(CaseQueries):
     @functools.cached_property
     def matrix(self) -> Matrix:
         """The matrix. Its time is the total of all shards."""
-        records = [*self.records, *self._without]
-        head = self.environment
-        provenance = Provenance(self._seconds, head["seed"], head["examples"], True, self._made_by)
-        issues = self.known.review(records, self._drawn)
+        parts, head = self._parts, self.environment
+        records = [*self.records, *(record for part in parts for record in part.without)]
+        seconds, made_by = sum(part.seconds for part in parts), _texts(part.made_by for part in parts)
+        provenance = Provenance(seconds, head["seed"], head["examples"], True, made_by)
+        issues = self.known.review(records, {kernel for part in parts for kernel in part.drawn})
         matrix = make_matrix(self.entries, self.columns, records, issues=issues, provenance=provenance)
+        measured = {(each.kernel, column): each for part in parts for column, each in part.measured}
         problems = (*self.problems, *self.suite.problems, *self.known.mistakes)
-        return replace(matrix.with_measurements(self._measured), problems=problems)
+        return replace(matrix.with_measurements(measured), problems=problems)
 
     def write_record(self, path: Path) -> None:
         """Write the merged record.
@@ -162,7 +160,6 @@ def merge(folders: Sequence[Path], suite: Suite) -> Merged:
     known = {entry.name: entry for entry in suite.entries}
     entries = tuple(known[name] for name in heads[0]["part"]["all"])
     order = {entry.kernel: i for i, entry in enumerate(entries)}
-    parts = [each.part for each in shards.values()]
     return Merged(
         suite,
         head,
@@ -171,11 +168,7 @@ def merge(folders: Sequence[Path], suite: Suite) -> Merged:
         entries,
         first.part.reproduction,
         first.part.problems,
-        tuple(record for part in parts for record in part.without),
-        frozenset(kernel for part in parts for kernel in part.drawn),
-        {(measured.kernel, column): measured for part in parts for column, measured in part.measured},
-        _texts(part.made_by for part in parts),
-        sum(part.seconds for part in parts),
+        [each.part for each in shards.values()],
     )
 
 

@@ -13,9 +13,9 @@ def stored_recall(run: Run) -> tuple[Recall | None, list[str]]:
     Recall belongs to the kernels of the project. Other kernels have none, even if the project's cases test them.
     """
     path = find_recall_file(run.suite.cases.absolute().parent)
-    if path and not run.suite.kernels.resolve().is_relative_to(run.suite.cases.resolve().parent):
+    if path is None or not run.suite.kernels.resolve().is_relative_to(run.suite.cases.resolve().parent):
         return None, []
     try:
-        return (read_recall(path), []) if path else (None, [])
+        return read_recall(path), []
     except UsageError as error:
         return None, [f"recall is not shown: {error}"]

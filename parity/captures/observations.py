@@ -92,8 +92,9 @@ def _values(launch: CapturedLaunch, args: Sequence[KernelArgument]) -> Mapping[s
         if position >= len(launch.parameters):
             return None
         data = bytes.fromhex(launch.parameters[position][1])
-        part = data[offset : offset + (8 if each.is_pointer else each.dtype.itemsize)]
-        if len(part) != (8 if each.is_pointer else each.dtype.itemsize):
+        size = 8 if each.is_pointer else each.dtype.itemsize
+        part = data[offset : offset + size]
+        if len(part) != size:
             return None
         is_signed = not each.is_pointer and not each.dtype.is_float and each.dtype.numpy.kind == "i"
         found[each.name] = int.from_bytes(part, "little", signed=is_signed)

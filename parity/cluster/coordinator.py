@@ -110,10 +110,8 @@ class _RemoteWorker(Worker):
 class _RemoteSession:
     """A session on a worker. Subclasses add the optional capabilities that the real session has."""
 
-    _nearest = False
-
-    def __init__(self, worker: _RemoteWorker, column: Column) -> None:
-        self._worker, self._column = worker, column
+    def __init__(self, worker: _RemoteWorker, column: Column, *, nearest: bool = False) -> None:
+        self._worker, self._column, self._nearest = worker, column, nearest
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
         """Do nothing: each worker prepares its kernels itself."""
@@ -132,12 +130,8 @@ class _RemoteSession:
 
 class _RemoteDrawing(_RemoteSession):
     @property
-    def nearest(self) -> _RemoteNearest:
-        return _RemoteNearest(self._worker, self._column)
-
-
-class _RemoteNearest(_RemoteSession):
-    _nearest = True
+    def nearest(self) -> _RemoteSession:
+        return _RemoteSession(self._worker, self._column, nearest=True)
 
 
 class _RemoteExplaining(_RemoteSession):

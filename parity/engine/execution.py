@@ -129,7 +129,7 @@ def _with_minimal(plan: Plan, pool: Pool, task: Task, record: CaseRecord) -> Cas
     where = tuple(column for column in task.columns if column.ran(record))
     search = replace(task, columns=where, shrink=True)
     with contextlib.suppress(CallFailed, NoWorker):
-        (found,) = _submitted(pool, search, task_limit(plan, search)).result()
+        (found,) = schedule_task(plan, pool, search).result()
         return replace(record, minimal=found.minimal)
     return record
 

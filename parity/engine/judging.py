@@ -216,8 +216,8 @@ def _has_signalling_input(call: Call, index: tuple[int, ...], output: str) -> bo
 
 def _reordered(judged: _Judged, implementation: Implementation, theirs: ExecutableCode | None) -> Verdict | None:
     """Return the verdict if the order of threads explains differences; None if it does not."""
-    assert not isinstance(implementation.session, OpSession) and implementation.code and judged.expected
-    call, mine = judged.call, ExecutableCode(implementation.session, implementation.code)
+    call, mine = judged.call, _executable(implementation)
+    assert mine and judged.expected
     got = _outputs(call, judged.outcome)
     found = judge_reordered(call, mine, got, judged.expected, implementation.vendor, theirs)
     if not found:
@@ -240,10 +240,8 @@ def _unordered(judged: _Judged, oracle: Implementation, vendor: Vendor) -> _Judg
 
 def _with_tickets(call: Call, oracle: Implementation | None) -> ExecutableCode | None:
     """Return CUDA's side if it uses results of atomics, which depend on the order of threads."""
-    if not oracle or not oracle.code or isinstance(oracle.session, OpSession):
-        return None
-    has_tickets = _TICKET.search(kernel_code(call, oracle.code))
-    return ExecutableCode(oracle.session, oracle.code) if has_tickets else None
+    theirs = _executable(oracle)
+    return theirs if theirs and _TICKET.search(kernel_code(call, theirs.code)) else None
 
 
 def _expectation(
@@ -255,12 +253,14 @@ def _expectation(
     outputs = call.observed.outputs if call.observed else baseline.outputs if baseline and oracle else None
     if outputs is None:
         return None
-    theirs = (
-        ExecutableCode(oracle.session, oracle.code)
-        if oracle and oracle.code and not isinstance(oracle.session, OpSession)
-        else None
-    )
-    return CudaOracle(call, outputs, mine, theirs).expected
+    return CudaOracle(call, outputs, mine, _executable(oracle)).expected
+
+
+def _executable(side: Implementation | None) -> ExecutableCode | None:
+    """Return the code of a side; None if it has none, as a library."""
+    if side is None or side.code is None or isinstance(side.session, OpSession):
+        return None
+    return ExecutableCode(side.session, side.code)
 
 
 def _outputs(call: Call, outcome: Outcome) -> dict[str, Array]:

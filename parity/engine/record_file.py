@@ -162,20 +162,17 @@ class RecordWriter:
             start.replace(path)  # atomic, so the kept records survive a kill at any time
             self._file: BinaryIO = path.open("ab")
 
-    def add(self, record: CaseRecord) -> None:
-        self._write(record)
+    def add(self, line: CaseRecord | RecordEnd) -> None:
+        self._file.write(self._sealed(line))
+        self._file.flush()
 
     def __enter__(self) -> RecordWriter:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
-            self._write(RecordEnd(True))
+            self.add(RecordEnd(True))
         self._file.close()
-
-    def _write(self, line: CaseRecord | RecordEnd) -> None:
-        self._file.write(self._sealed(line))
-        self._file.flush()
 
     def _sealed(self, line: object) -> bytes:
         text = json_text(line)

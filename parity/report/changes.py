@@ -52,8 +52,7 @@ class Difference:
         return "mended" if self.after.verdict.passed else "broken"
 
     def __str__(self) -> str:
-        outcomes = " -> ".join(_outcome(each) for each in (self.before, self.after))
-        return f"{self.kind}: {self.record.case} on {self.record.column}: {outcomes}"
+        return f"{self.kind}: {self.record.case} on {self.record.column}: {' -> '.join(self.outcomes)}"
 
     @property
     def outcomes(self) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from rich.text import Text
@@ -32,17 +32,17 @@ def terminal(found: RunComparison, *, full: bool = False, width: int | None = No
     has. ``width`` limits the length of lines, in characters.
     """
     parts = []
-    kernels, cases = _chosen(found.changed, full), _chosen(_outcomes(found, full), full)
+    kernels, more_kernels = _chosen(found.changed, "kernels", full)
+    cases, more_cases = _chosen(_outcomes(found, full), "cases", full)
     if kernels:
         rows: list[list[tables.Cell]] = [
             [Text(kind, STYLES.get(kind, "")), *rest] for kind, *rest in map(_line, kernels)
         ]
         table = tables.coloured(HEADS, rows, width=width)
-        parts.append(_with_rest(table, len(found.changed) - len(kernels), "kernels"))
+        parts.append(_with_rest(table, more_kernels))
     if cases:
         lines = Text("\n").join(Text(str(each), STYLES.get(each.kind, "")) for each in cases)
-        rest = len(_outcomes(found, full)) - len(cases)
-        parts.append(_with_rest(tables.folded(lines, width), rest, "cases"))
+        parts.append(_with_rest(tables.folded(lines, width), more_cases))
     if parts:
         parts.append(tables.folded(Text(LEGEND, "dim"), width or 160))
     parts.append(tables.folded(Text(summary(found), "bold red" if found.worse else "bold green"), width))
@@ -52,14 +52,14 @@ def terminal(found: RunComparison, *, full: bool = False, width: int | None = No
 def markdown(found: RunComparison, *, full: bool = False) -> str:
     """Return the changes as GitHub tables, for a job summary or a comment."""
     parts = [f"**{summary(found)}**"]
-    kernels, cases = _chosen(found.changed, full), _chosen(_outcomes(found, full), full)
+    kernels, more_kernels = _chosen(found.changed, "kernels", full)
+    cases, more_cases = _chosen(_outcomes(found, full), "cases", full)
     if kernels:
         rows = [[kind, f"`{kernel}`", *rest] for kind, kernel, *rest in map(_line, kernels)]
-        parts += [tables.markdown(HEADS, rows), _rest(len(found.changed) - len(kernels), "kernels")]
+        parts += [tables.markdown(HEADS, rows), more_kernels]
     if cases:
         rows = [[each.kind, f"`{each.record.case}`", each.record.column, " -> ".join(each.outcomes)] for each in cases]
-        parts += [tables.markdown(("change", "case", "column", "outcome"), rows)]
-        parts += [_rest(len(_outcomes(found, full)) - len(cases), "cases")]
+        parts += [tables.markdown(("change", "case", "column", "outcome"), rows), more_cases]
     return "\n\n".join([*(part for part in parts if part), LEGEND]) + "\n"
 
 
@@ -96,17 +96,14 @@ def _outcomes(found: RunComparison, full: bool) -> list[Difference]:
     return cases if full else [each for each in cases if each.before and each.after]
 
 
-def _chosen(found: Iterable[T], full: bool) -> list[T]:
-    each = list(found)
-    return each if full else each[:MOST]
+def _chosen(found: Sequence[T], noun: str, full: bool) -> tuple[Sequence[T], str]:
+    """Return what to list, and a text with the number of what is left, if any."""
+    left = 0 if full else max(0, len(found) - MOST)
+    return found[: len(found) - left], f"and {left} more {noun} (--full lists them)" if left else ""
 
 
-def _rest(number: int, noun: str) -> str:
-    return f"and {number} more {noun} (--full lists them)" if number else ""
-
-
-def _with_rest(table: Text, number: int, noun: str) -> Text:
-    return Text.assemble(table, (f"\n{_rest(number, noun)}", "dim")) if number else table
+def _with_rest(table: Text, rest: str) -> Text:
+    return Text.assemble(table, (f"\n{rest}", "dim")) if rest else table
 
 
 def _line(each: KernelChange) -> list[str]:
