@@ -29,7 +29,6 @@ from parity.application.measuring import first_valid, recorded_measurements
 from parity.application.merging import PART, write_shard_file
 from parity.application.resuming import resumable_records
 from parity.application.run import Prepared, Results, Run, Settings
-from parity.application.stored_recall import stored_recall
 from parity.application.stored_results import RECORD
 from parity.build.result import Built
 from parity.cli.shared.inputs import EarlierRun, apply_shard, connect_cluster, select, select_failed
@@ -46,6 +45,7 @@ from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.record_file import environment
 from parity.errors import UsageError, pluralize
+from parity.mutation.recall import stored_recall
 from parity.platform.files import naming_write_errors
 from parity.report.document import document
 from parity.report.folder import ADVICE, REPORTS, UPGRADE, output_folder, remove_files
@@ -97,7 +97,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earli
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
     records = sorted(results.records, key=lambda record: order[record.kernel])
     costs = _measured(prepared, arguments.time and results.complete)
-    recall, unread = stored_recall(run)
+    recall, unread = stored_recall(run.suite.cases, run.suite.kernels)
     warn(*unread)
     results = replace(results, records=records, measured=costs, recall=recall)
     matrix = results.matrix

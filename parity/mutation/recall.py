@@ -220,3 +220,17 @@ def read_recall(path: Path) -> Recall:
 def find_recall_file(project: Path) -> Path | None:
     """Return the recall file of a project, in its folder or in ``reports/``; None if it has none."""
     return next((path for path in (project / FILE, project / "reports" / FILE) if path.is_file()), None)
+
+
+def stored_recall(cases: Path, kernels: Path) -> tuple[Recall | None, list[str]]:
+    """Return the recall stored in the project of a folder of cases, and a warning if the file is invalid.
+
+    Recall belongs to the kernels of the project. Other kernels have none, even if the project's cases test them.
+    """
+    path = find_recall_file(cases.absolute().parent)
+    if path is None or not kernels.resolve().is_relative_to(cases.resolve().parent):
+        return None, []
+    try:
+        return read_recall(path), []
+    except UsageError as error:
+        return None, [f"recall is not shown: {error}"]

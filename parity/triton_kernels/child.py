@@ -31,7 +31,7 @@ from typing import Any
 if not __package__:
     sys.path[0] = str(Path(__file__).parents[2])  # so that a project may have a file kernel.py
 from parity.triton_kernels.decorators import described_decorators
-from parity.triton_kernels.host_records import layers
+from parity.triton_kernels.host_records import layers, smallest
 from parity.triton_kernels.host_runs import launches, set_driver
 from parity.triton_kernels.host_torch import importer
 from parity.triton_kernels.loading import Loader, Placeholder
@@ -186,9 +186,9 @@ def tuned_values(kernel: Mapping[str, Any], root: Path, loader: Loader) -> dict[
     found: dict[str, dict[str, Any]] = {"constants": {}, "options": {}}
     for layer in defined(kernel, root, loader)[0]:
         if configs := getattr(layer, "configs", None):
-            smallest = min(configs, key=lambda each: sum(v for v in each.kwargs.values() if isinstance(v, int)))
-            found["constants"] |= {name: v for name, v in smallest.kwargs.items() if name in kernel["constants"]}
-            found["options"] |= {"num_warps": smallest.num_warps}
+            chosen = smallest(configs)
+            found["constants"] |= {name: v for name, v in chosen.kwargs.items() if name in kernel["constants"]}
+            found["options"] |= {"num_warps": chosen.num_warps}
         if rules := getattr(layer, "values", None):
             given = {**dict.fromkeys(layer.arg_names, 64), **kernel["constants"]}
             for name, rule in rules.items():

@@ -49,7 +49,7 @@ def launched(kernel: Mapping[str, Any], called: Any, grid: Any, args: Sequence[A
     options = {key: v for key, v in named.items() if key not in names}
     for layer in decorators:
         if configs := getattr(layer, "configs", None):
-            chosen = min(_pruned(layer, configs, values), key=lambda each: sum(_numbers(each.kwargs)))
+            chosen = smallest(_pruned(layer, configs, values))
             values |= {key: v for key, v in chosen.kwargs.items() if key in names}
             options |= {key: v for key, v in chosen.kwargs.items() if key not in names}
             options |= {"num_warps": chosen.num_warps, "num_stages": chosen.num_stages}
@@ -93,8 +93,9 @@ def _short(dtype: Any) -> str:
     return str(dtype).replace("uint", "u").replace("int", "i")
 
 
-def _numbers(values: Mapping[str, Any]) -> list[int]:
-    return [each for each in values.values() if isinstance(each, int)]
+def smallest(configs: Sequence[Any]) -> Any:
+    """Return the configuration of ``@triton.autotune`` with the smallest numbers."""
+    return min(configs, key=lambda each: sum(v for v in each.kwargs.values() if isinstance(v, int)))
 
 
 def _pruned(layer: Any, configs: Sequence[Any], values: Mapping[str, Any]) -> Sequence[Any]:
