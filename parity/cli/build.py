@@ -65,7 +65,8 @@ def main(arguments: argparse.Namespace) -> int:
     suite = _suite(project)
     modules = _modules(project, suite, arguments.modules)
     targets = [target(name).name for name in versions_of(dict.fromkeys(arguments.target or DEFAULT_TARGETS))]
-    cuda = {} if arguments.target else _cuda_sides(modules)
+    has_cuda = not arguments.target and has_nvcc()
+    cuda = {name: path for name, path in modules.items() if has_cuda and is_cuda_source(path)}
     total, found = len(modules) * len(targets) + len(cuda), list[Built]()
     with build_progress(total) as done:
 
@@ -115,11 +116,6 @@ def _project(arguments: argparse.Namespace) -> Project:
     if arguments.kernels_dir or all(each.is_relative_to(project.kernels.resolve()) for each in folders):
         return project
     return find_project(kernels=Path(os.path.commonpath(folders)), cases=arguments.cases_dir, hip=arguments.hip_dir)
-
-
-def _cuda_sides(modules: Mapping[str, Path]) -> dict[str, Path]:
-    """The modules with a CUDA source; empty without nvcc."""
-    return {name: path for name, path in modules.items() if is_cuda_source(path)} if has_nvcc() else {}
 
 
 def _suite(project: Project) -> Suite | None:

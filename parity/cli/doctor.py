@@ -87,14 +87,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 def facts() -> Iterator[Fact]:
     """Check everything that parity can use."""
-    yield from _machine()
-    yield from _environment()
-    yield from _compilers()
-    yield from _gpus()
-    yield from _libraries()
-    yield from _cache()
-    yield from _runners()
-    yield from _suite()
+    for check in (_machine, _environment, _compilers, _gpus, _libraries, _cache, _runners, _suite):
+        yield from check()
 
 
 def _machine() -> Iterator[Fact]:

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from functools import partial
 
 from parity.application.bisecting import bisect, prepare_case
 from parity.application.explanation import ELEMENTS, explanation  # noqa: F401 - options.csv names it
-from parity.application.run import Prepared, Run
 from parity.bisect.search import CaseState
 from parity.cli.shared.inputs import load_suite
 from parity.cli.shared.terminal import build_run, messages, output, print_json, run_progress
@@ -51,11 +51,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _bisect(arguments: argparse.Namespace) -> int:
-    suite = load_suite(arguments)
-
-    def build(run: Run) -> Prepared:
-        return build_run(run, messages(arguments.json))
-
+    suite, build = load_suite(arguments), partial(build_run, console=messages(arguments.json))
     options = {"runners": arguments.runner, "targets": arguments.target, "jobs": arguments.jobs}
     run = prepare_case(suite, arguments.case, **options, build=build)
     with run_progress() as (report, _):
