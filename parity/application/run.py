@@ -65,7 +65,7 @@ class Settings:
 class Run:
     """The scope of a run: kernels of a suite, and the columns that execute them. Nothing is built or executed yet.
 
-    ``picked`` restricts the run to these tasks, if given. ``share`` describes the shard, if the run is a shard of a
+    ``only`` restricts the run to these tasks, if given. ``share`` describes the shard, if the run is a shard of a
     larger one. ``cluster`` executes the run instead of this machine, if given.
     """
 
@@ -73,7 +73,7 @@ class Run:
     selection: Selection
     columns: Columns
     settings: Settings = field(default_factory=Settings)
-    picked: tuple[Task, ...] | None = None
+    only: tuple[Task, ...] | None = None
     share: Share | None = None
     cluster: RemoteWorkers | None = None
 
@@ -218,7 +218,7 @@ class Run:
     @property
     def everywhere(self) -> bool:
         """True if the run includes every kernel of the suite."""
-        return self.picked is None and len(self.entries) == len(self.suite.entries)
+        return self.only is None and len(self.entries) == len(self.suite.entries)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -232,19 +232,19 @@ class Run:
     @functools.cached_property
     def tasks(self) -> tuple[Task, ...]:
         """One task per kernel, with the columns to run it on."""
-        return make_tasks(self.selection, self.columns.runnable) if self.picked is None else self.picked
+        return make_tasks(self.selection, self.columns.runnable) if self.only is None else self.only
 
     @property
     def modules(self) -> list[str]:
         """The modules that contain the kernels."""
-        return self.suite.modules_with(self.entries if self.picked is None else map(self.suite.entry, self.picked))
+        return self.suite.modules_with(self.entries if self.only is None else map(self.suite.entry, self.only))
 
     @property
     def targets(self) -> list[str]:
         """The targets to compile for, including targets that are only compiled. Recorded columns need no code."""
         built = self.columns.built
-        if self.picked is not None:
-            built = tuple(column for task in self.picked for column in task.columns if column in built)
+        if self.only is not None:
+            built = tuple(column for task in self.only for column in task.columns if column in built)
         return list(dict.fromkeys([*(column.target for column in built), *self.columns.compiled]))
 
     def build(self, done: Callable[[Built], None] | None = None) -> Prepared:

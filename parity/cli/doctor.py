@@ -61,7 +61,7 @@ CACHED = {
 
 
 @dataclass(frozen=True)
-class Fact:
+class Check:
     """One check: the result, or advice on how to install what is missing. ``needed`` marks required parts."""
 
     group: str
@@ -76,42 +76,42 @@ class Fact:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print the facts; always return 0, because a missing tool is not an error."""
-    found = list(facts())
+    """Print the checks; always return 0, because a missing tool is not an error."""
+    found = list(checks())
     if arguments.json:
-        print_json([{**asdict(fact), "ok": fact.ok} for fact in found])
+        print_json([{**asdict(check), "ok": check.ok} for check in found])
     else:
         output().print(_table(found))
     return 0
 
 
-def facts() -> Iterator[Fact]:
+def checks() -> Iterator[Check]:
     """Check everything that parity can use."""
-    for check in (_machine, _environment, _compilers, _gpus, _libraries, _cache, _runners, _suite):
-        yield from check()
+    for group in (_machine, _environment, _compilers, _gpus, _libraries, _cache, _runners, _suite):
+        yield from group()
 
 
-def _machine() -> Iterator[Fact]:
-    yield Fact("machine", "parity", f"{__version__} in {PACKAGE}")
-    yield Fact("machine", "Python", f"{platform.python_version()}, {sys.executable}")
-    yield Fact("machine", "system", f"{platform.system()} {platform.machine()}, {processors()} processors")
+def _machine() -> Iterator[Check]:
+    yield Check("machine", "parity", f"{__version__} in {PACKAGE}")
+    yield Check("machine", "Python", f"{platform.python_version()}, {sys.executable}")
+    yield Check("machine", "system", f"{platform.system()} {platform.machine()}, {processors()} processors")
 
 
-def _found(group: str, name: str, what: object, advice: str) -> Fact:
-    """The fact that something was found, or the advice if it was not."""
-    return Fact(group, name, str(what), "") if what else Fact(group, name, "", advice)
+def _found(group: str, name: str, what: object, advice: str) -> Check:
+    """Return a check with what was found, or with advice if it is missing."""
+    return Check(group, name, str(what), "") if what else Check(group, name, "", advice)
 
 
-def _tool(name: str, find: Callable[[], object], purpose: str = "") -> Fact:
+def _tool(name: str, find: Callable[[], object], purpose: str = "") -> Check:
     """Look for a tool. A tool with a ``purpose`` is optional: the purpose says when it is needed."""
     try:
-        return Fact("compilers", name, str(find()))
+        return Check("compilers", name, str(find()))
     except ParityError as error:
         advice = f"{purpose}: {error.install}" if purpose and isinstance(error, MissingTool) else str(error)
-        return Fact("compilers", name, "", advice, needed=not purpose)
+        return Check("compilers", name, "", advice, needed=not purpose)
 
 
-def _compilers() -> Iterator[Fact]:
+def _compilers() -> Iterator[Check]:
     fetched = "not in the cache; the first build extracts them from {}, with pip"
     compiler = zig.present()
     yield _found("compilers", "ziglang", compiler and f"{zig.version()}, {compiler}", fetched.format(COMPILER))
@@ -127,7 +127,7 @@ def _compilers() -> Iterator[Fact]:
     yield from _rocm()
 
 
-def _rocm() -> Iterator[Fact]:
+def _rocm() -> Iterator[Check]:
     """The installed ROCm, and the compiler for each AMD target."""
     rocm = installed_rocm()
     yield _found("compilers", "ROCm", rocm, "optional: install it to compile with AMD's compiler")
@@ -141,7 +141,7 @@ def _rocm() -> Iterator[Fact]:
     try:
         tools = {name: chosen_rocm(target) for name, target in TARGETS.items()}
     except ParityError as error:
-        yield Fact("compilers", "used for AMD", "", str(error), needed=True)
+        yield Check("compilers", "used for AMD", "", str(error), needed=True)
         return
     lacking = [name for name, tool in tools.items() if tool and not tool.supports(TARGETS[name])]
     by_rocm = [name for name, tool in tools.items() if tool and name not in lacking]
@@ -151,40 +151,40 @@ def _rocm() -> Iterator[Fact]:
     asked = os.environ.get(VARIABLE) or TOOLCHAINS[0]
     if rocm and rocm.version < OLDEST and asked == TOOLCHAINS[0]:
         parts.append(f"{rocm.described} is too old for auto, --toolchain rocm uses it")
-    yield Fact("compilers", "used for AMD", f"{'; '.join(parts)} ({VARIABLE}={asked})")
+    yield Check("compilers", "used for AMD", f"{'; '.join(parts)} ({VARIABLE}={asked})")
 
 
-def _gpus() -> Iterator[Fact]:
+def _gpus() -> Iterator[Check]:
     smi = shutil.which("nvidia-smi")
     nvidia = ", ".join(sorted(str(path) for path in Path("/dev").glob("nvidia[0-9]*")))
     yield _found("GPUs", "NVIDIA", nvidia, f"no device node{'' if smi else ', no nvidia-smi'}")
     amd = Path("/dev/kfd")
     usable = amd.exists() and os.access(amd, os.R_OK | os.W_OK)
     advice = "" if usable else "join the group render to use /dev/kfd" if amd.exists() else "no /dev/kfd"
-    yield Fact("GPUs", "AMD", str(amd) if amd.exists() else "", advice)
+    yield Check("GPUs", "AMD", str(amd) if amd.exists() else "", advice)
     for name, module in (("cupy", "cupy"), ("hip-python", "hip")):
         spec = importlib.util.find_spec(module)
         yield _found("GPUs", name, spec and spec.origin, f"only for a GPU: install {name}")
 
 
-def _libraries() -> Iterator[Fact]:
+def _libraries() -> Iterator[Check]:
     for name in LIBRARIES:
         try:
-            yield Fact("libraries", name, importlib.metadata.version(name))
+            yield Check("libraries", name, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
-            yield Fact("libraries", name, "", f"python -m pip install {name}", needed=True)
+            yield Check("libraries", name, "", f"python -m pip install {name}", needed=True)
 
 
-def _environment() -> Iterator[Fact]:
+def _environment() -> Iterator[Check]:
     """The size of the Python environment, and of the packages that take most of it."""
     place = sysconfig.get_path("purelib")
     specs = filter(None, map(importlib.util.find_spec, LARGE))
     sizes = {spec.name: sum(map(folder_size, spec.submodule_search_locations or ())) for spec in specs}
     parts = ", ".join(f"{name} {sizes[name] / 2**20:.0f}" for name in sorted(sizes, key=lambda name: -sizes[name]))
-    yield Fact("machine", "environment", f"{folder_size(place) / 2**20:.0f} MiB in {place}: {parts}")
+    yield Check("machine", "environment", f"{folder_size(place) / 2**20:.0f} MiB in {place}: {parts}")
 
 
-def _cache() -> Iterator[Fact]:
+def _cache() -> Iterator[Check]:
     root = default_root()
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -192,22 +192,22 @@ def _cache() -> Iterator[Fact]:
         advice = ""
     except OSError as error:
         advice = f"cannot be written ({error.strerror}); set PARITY_CACHE to a writable folder"
-    yield Fact("cache", "folder", f"{root}", advice, needed=True)
+    yield Check("cache", "folder", f"{root}", advice, needed=True)
     held = f"{folder_size(root) / 2**20:.1f} MiB"
     try:
         allowed = limit()
     except UsageError as error:
-        yield Fact("cache", "size", held, str(error), needed=True)
+        yield Check("cache", "size", held, str(error), needed=True)
         return
     most = "no limit" if allowed is None else f"at most {allowed / 2**20:.0f} MiB"
     origin = f"{LIMIT}={os.environ[LIMIT]}" if os.environ.get(LIMIT) else f"{LIMIT} sets another limit"
-    yield Fact("cache", "size", f"{held}, {most} ({origin})")
+    yield Check("cache", "size", f"{held}, {most} ({origin})")
     sizes = {name: size for name in CACHED if (size := folder_size(root / name))}
     for name in sorted(sizes, key=lambda name: -sizes[name]):
-        yield Fact("cache", f"size: {name}", f"{sizes[name] / 2**20:.1f} MiB, {CACHED[name]}")
+        yield Check("cache", f"size: {name}", f"{sizes[name] / 2**20:.1f} MiB, {CACHED[name]}")
 
 
-def _runners() -> Iterator[Fact]:
+def _runners() -> Iterator[Check]:
     for name in runners():
         try:
             found = runner(name)
@@ -215,34 +215,34 @@ def _runners() -> Iterator[Fact]:
             what = ", ".join(filter(None, (str(found.evidence), " ".join(found.targets() if probe.available else ()))))
             device = device_description(found) if probe.available else {}
         except ParityError as error:
-            yield Fact("runners", name, "", str(error))
+            yield Check("runners", name, "", str(error))
             continue
         advice = "" if probe.available else "; ".join(text for text in (probe.reason, probe.install) if text)
-        yield Fact("runners", name, what, advice)
+        yield Check("runners", name, what, advice)
         for part, value in device.items():
             is_unknown = value.startswith(UNKNOWN)
-            yield Fact("runners", f"{name}: {part}", "" if is_unknown else value, value if is_unknown else "")
-    yield from (Fact("runners", name, "", problem) for name, problem in plugin_conflicts() if name in BUILT_IN)
+            yield Check("runners", f"{name}: {part}", "" if is_unknown else value, value if is_unknown else "")
+    yield from (Check("runners", name, "", problem) for name, problem in plugin_conflicts() if name in BUILT_IN)
 
 
-def _suite() -> Iterator[Fact]:
+def _suite() -> Iterator[Check]:
     try:
         suite = find_suite()
     except ParityError as error:
-        yield Fact("suite", "kernels", "", str(error))
+        yield Check("suite", "kernels", "", str(error))
         return
     kernels = f"{len(suite.modules)} modules, {len(suite.kernel_entries)} kernels"
-    yield Fact("suite", "kernels", f"{suite.kernels}: {kernels}")
-    yield Fact("suite", "cases", f"{suite.cases}: {len(suite.ops)} ops")
+    yield Check("suite", "kernels", f"{suite.kernels}: {kernels}")
+    yield Check("suite", "cases", f"{suite.cases}: {len(suite.ops)} ops")
 
 
-def _table(found: list[Fact]) -> Text:
+def _table(found: list[Check]) -> Text:
     groups = []
-    for group, each in itertools.groupby(found, key=lambda fact: fact.group):
+    for group, each in itertools.groupby(found, key=lambda check: check.group):
         rows: list[list[Cell]] = []
-        for fact in each:
-            mark, style = ("ok", "green") if fact.ok else ("!!", "bold red") if fact.needed else ("--", "yellow")
-            text = ": ".join(part for part in (fact.found, fact.advice) if part)
-            rows.append([Text.assemble((mark, style), f" {fact.name}"), text])
+        for check in each:
+            mark, style = ("ok", "green") if check.ok else ("!!", "bold red") if check.needed else ("--", "yellow")
+            text = ": ".join(part for part in (check.found, check.advice) if part)
+            rows.append([Text.assemble((mark, style), f" {check.name}"), text])
         groups.append(Text.assemble((f"{group}\n", "bold"), coloured((), rows, indent=2)))
     return Text("\n\n").join(groups)

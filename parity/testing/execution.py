@@ -38,7 +38,7 @@ class Execution:
             columns.setdefault(_key(entry), []).append(column)
         # The columns of a kernel are one task, so that CUDA and AMD are compared.
         tasks = tuple(Task(*key, tuple(dict.fromkeys(each))) for key, each in columns.items())
-        self.run = replace(run, picked=tasks)
+        self.run = replace(run, only=tasks)
         self._futures: dict[Key, Future[list[CaseRecord]]] = {}
         self._found: dict[Key, list[CaseRecord]] = {}
         self._exits = ExitStack()

@@ -9,7 +9,7 @@ import pytest
 
 from parity.build.modules import build
 from parity.cli import main
-from parity.cli.doctor import facts
+from parity.cli.doctor import checks
 from parity.compilers import rocm
 from parity.compilers.targets import TARGETS
 from parity.errors import MissingTool, UsageError
@@ -95,7 +95,7 @@ def test_chosen_toolchain_depends_on_version_and_target(stand_in, monkeypatch, v
 def test_doctor_shows_compiler_of_each_target(stand_in, monkeypatch, version, asked, used):
     stand_in(version)
     monkeypatch.setenv(rocm.VARIABLE, asked)
-    found = next(fact.found for fact in facts() if fact.name == "used for AMD")
+    found = next(check.found for check in checks() if check.name == "used for AMD")
     assert used in found
 
 

@@ -272,8 +272,8 @@ def test_describe_returns_library_version(machine, name, version):
 def test_version_that_library_does_not_return_is_advice_of_doctor(machine, plant):
     machine()
     program = (
-        "from parity.cli.doctor import facts\n"
-        "print(*(each.advice for each in facts() if each.name == 'hipblas: hipblas'))"
+        "from parity.cli.doctor import checks\n"
+        "print(*(each.advice for each in checks() if each.name == 'hipblas: hipblas'))"
     )
     plant("hipblasCreate=1")
     assert in_a_process(program) == ["unknown: LibraryError: HIPBLAS_STATUS_NOT_INITIALIZED: returned by hipblasCreate"]

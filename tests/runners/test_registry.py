@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parity.application.columns import select_columns
-from parity.cli.doctor import facts
+from parity.cli.doctor import checks
 from parity.errors import NotAvailable, UsageError
 from parity.runners import Evidence, Runner, available, kernel_runner, plugin_conflicts, runner, runners
 
@@ -23,7 +23,7 @@ class Other:
 
 @pytest.fixture
 def install(installed, tmp_path, monkeypatch):
-    """Install a plug-in ``other`` with a source text. The cache is empty, so that ``facts`` is fast."""
+    """Install a plug-in ``other`` with a source text. The cache is empty, so that ``checks`` is fast."""
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     return lambda source, name="other_runner", point="other": installed(name, source, **{point: "Other"})
 
@@ -77,7 +77,7 @@ def test_defective_plugin_is_named_and_other_runners_work(install, source, name,
     chosen = select_columns(["other", "emulated"], ["gfx1100"])
     assert [str(column) for column in chosen.runnable] == ["gfx1100 emulated"]
     assert chosen.problems == (str(error.value),)
-    found = {finding.name: finding for finding in facts() if finding.group == "runners"}
+    found = {finding.name: finding for finding in checks() if finding.group == "runners"}
     assert found["emulated"].ok
     assert not found["other"].ok
 
@@ -94,7 +94,7 @@ def test_plugin_cannot_replace_built_in_runner(install):
     install(LIBRARY.replace("'other'", "'emulated'"), "taker", "emulated")
     assert isinstance(runner("emulated"), Runner)
     assert [name for name, _ in plugin_conflicts()] == ["emulated"]
-    (finding,) = [each for each in facts() if each.name == "emulated" and not each.ok]
+    (finding,) = [each for each in checks() if each.name == "emulated" and not each.ok]
     assert "taker" in finding.advice
 
 

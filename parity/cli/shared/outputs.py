@@ -105,7 +105,7 @@ def print_results(
     matrix: Matrix,
     records: Sequence[CaseRecord],
     reproduction: Reproduction,
-    result: Outcome,
+    result: RunOutcome,
     built: str = "",
 ) -> None:
     """Print the failures and the matrix, or with ``--json`` only JSON. ``built`` is a line about the build."""
@@ -175,7 +175,7 @@ def annotate_github(
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """The exit code of a run, or of several merged runs, and the messages that explain it."""
 
     code: int
@@ -206,7 +206,7 @@ def outcome(
     stopped: KeyboardInterrupt | ParityError | None = None,
     unwritten: ParityError | None = None,
     strict: bool = False,
-) -> Outcome:
+) -> RunOutcome:
     """Decide the outcome of a run, or of several merged runs.
 
     ``mistakes`` are errors in the suite and in the file of known issues, ``problems`` are runners that could not work,
@@ -218,13 +218,13 @@ def outcome(
     """
     check_integrity()
     if isinstance(stopped, KeyboardInterrupt):
-        return Outcome(INTERRUPTED, (str(unwritten),) if unwritten else ())
+        return RunOutcome(INTERRUPTED, (str(unwritten),) if unwritten else ())
     notes = []
     if strict and matrix.undeclared:
         notes.append(f"--strict: no op calls the kernels that are listed for {', '.join(matrix.undeclared)}")
     misdeclared = matrix.misdeclared
     if notes or (matrix.failed and not misdeclared):
-        return Outcome(1, (*notes, *(str(each) for each in (stopped, unwritten) if each)))
+        return RunOutcome(1, (*notes, *(str(each) for each in (stopped, unwritten) if each)))
     error = stopped or unwritten
     if error:
         pass
@@ -238,7 +238,7 @@ def outcome(
         error = UsageError(f"everything else passed, but {mistakes[0]}")
     elif problems:
         error = NotAvailable("not everything was run: " + "; ".join(problems))
-    return Outcome(error.exit_code if error else 0, error=error)
+    return RunOutcome(error.exit_code if error else 0, error=error)
 
 
 def _print_failures(
