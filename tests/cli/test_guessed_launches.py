@@ -399,7 +399,8 @@ def test_init_declares_kernels_whose_launches_reach_half_of_their_tensors(parity
 
 
 POOLED = """
-__global__ void pooled(int count, const float* x, const float* by, float* y, int images, int depth, int rows, int cols) {
+__global__ void pooled(int count, const float* x, const float* by, float* y, int images, int depth, int rows,
+                       int cols) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, image = i / cols / rows / depth % images;
     if (i < count) y[i] = x[image * rows * cols + i * i % (rows * cols / 2 + 1)] * by[image];
 }
