@@ -21,7 +21,7 @@ from parity.engine.case_records import CaseRecord, Task
 from parity.engine.plan import Plan
 from parity.errors import NotAvailable, UsageError
 from parity.inference.case_file import case_file
-from parity.inference.skeleton import DIVERGES, TOO_LITTLE, UNSET, Skeleton
+from parity.inference.skeleton import DIVERGES, LEFT_OUT, TOO_LITTLE, UNSET, Skeleton
 from parity.inference.spec import RACES, in_one_line, is_mistake, is_scatter
 from parity.op import Op
 from parity.platform.files import naming_write_errors, read_text
@@ -169,7 +169,7 @@ class CaseFiles:
             if is_first:  # case by case, because most declarations that fail do so at once
                 tasks = [each for task in tasks for each in _single_cases(prepared.plan, run.suite, task)]
             prepared = replace(prepared, plan=replace(prepared.plan, tasks=tuple(tasks)))
-            end = time.monotonic() + self.limit * len(untried)
+            end = time.monotonic() + self.limit * len({each.template for each in untried.values()})
             results = prepared.execute(report, judge)
         if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _Decided):
             raise results.stopped
@@ -180,6 +180,11 @@ class CaseFiles:
             if record.where.side != "cuda":
                 judged.setdefault(record.op, []).append(record)
         return failed, judged
+
+    @property
+    def left_out(self) -> list[Skeleton]:
+        """The templates of which some instances have no op."""
+        return [each for file in self.files.values() for each in file.ops if each.omitted.endswith(LEFT_OUT)]
 
     @property
     def incomplete(self) -> list[Skeleton]:

@@ -52,7 +52,7 @@ def module_skeletons(
         if cuda and other in seen:
             found[symbol] = seen[other]
             probes[symbol] = partial(_probe, prober, cuda, other, host)
-    return skeletons(source, module, kernels, found, probes, host.structures, host.launches, known)
+    return skeletons(source, module, kernels, found, probes, host.structures, host.launches, known, prober.limit)
 
 
 def _counterpart(symbol: str, cuda: CodeObject) -> str:

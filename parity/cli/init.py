@@ -264,6 +264,8 @@ def _summarized(files: CaseFiles) -> int:
     """Report what is wrong with kernels, and the ops that are comments. Return the number of declared ops."""
     for name, reason in files.findings.items():
         warn(f"{name}: {reason}")
+    for each in files.left_out:
+        warn(f"{each.kernel}: {each.omitted}")
     if left := files.incomplete:
         declared = f"{files.declared} of {files.declared + len(left)} ops are declared"
         instances: dict[tuple[str, str], list[str]] = {}

@@ -61,6 +61,8 @@ _BLOCKS = 3
 _Ends = tuple[Mapping[str, int], ...]
 """How many elements of each tensor launches reach."""
 _NO_LAUNCH = "no launch of it comes to an end"
+_MOST_SEARCHED = 12
+"""The largest number of integers of a kernel to search formulas for. For more, the search does not end in time."""
 _UNEXPLAINED = 3
 """Integers that nothing depends on, from which on too little is known of a kernel to declare it."""
 
@@ -95,7 +97,7 @@ class Prober:
     """
 
     def __init__(self, limit: float = math.inf) -> None:
-        self._limit = limit
+        self.limit = limit
         self._deadline = math.inf
         self._hints: dict[object, tuple[Triple, Condition]] = {}
         self._failures = Counter[object]()
@@ -143,7 +145,7 @@ class Prober:
         return own, *texts, tuple(kernel.args), geometries, kernel.limits, tuple(kernel.usual.items()), kernel.lds_races
 
     def _begin(self, share: float) -> None:
-        self._deadline = time.process_time() + self._limit * share
+        self._deadline = time.process_time() + self.limit * share
 
     def _probed(self, kernel: ProbedKernel) -> InferredSpec | str:
         found = self._hinted(kernel) or self._searched(kernel)
@@ -251,6 +253,8 @@ class Prober:
         try:
             for block in likely_blocks(kernel.name, kernel.launches, kernel.flow):
                 experiment = with_roles(with_strides(experiment, block), block)
+                if len(experiment.numbers) > _MOST_SEARCHED:
+                    break
                 hint = self._hints.get(similar)
                 for condition in candidate_conditions(experiment, block, is_open=is_open, hint=hint):
                     if not is_plausible(experiment, block, condition):

@@ -95,7 +95,7 @@ class _DataFlow:
         self._moved: dict[str, set[str]] = {}
         self._loaded: dict[str, set[Key]] = {}
         self._parts: dict[Key, str] = {}
-        self._addresses: dict[str, set[int]] = {}
+        self._addresses: dict[str, set[Key]] = {}
         self._reals = list[float]()
         self._scaled: dict[str, set[str]] = {}
         self._stepped: list[tuple[str, str]] = []
@@ -316,7 +316,7 @@ class _DataFlow:
         if match := _PARAM.search(operand):
             return [(int(match["place"]), int(match["byte"] or 0))]
         if (match := _BASED.search(operand)) and match["base"] in self._addresses:
-            return [(place, int(match["byte"] or 0)) for place in sorted(self._addresses[match["base"]])]
+            return [(place, at + int(match["byte"] or 0)) for place, at in sorted(self._addresses[match["base"]])]
         return []
 
     def _combine(self, name: str, operands: Sequence[str]) -> None:
@@ -327,9 +327,9 @@ class _DataFlow:
             if name in _SAME:
                 self._same.setdefault(register, set()).update(sources)
             if name == "mov" and (match := _NAMED_PARAM.fullmatch(operands[1])):
-                self._addresses[register] = {int(match[1])}
-            if name == "selp" and (places := [self._addresses[each] for each in sources if each in self._addresses]):
-                self._addresses[register] = set[int]().union(*places)
+                self._addresses[register] = {(int(match[1]), 0)}
+            if name == "selp" and (several := [self._addresses[each] for each in sources if each in self._addresses]):
+                self._addresses[register] = set[Key]().union(*several)
             if name == "mov":
                 self._symbols.setdefault(register, set()).update(operands[1:])
             if name == "cvta":
@@ -351,6 +351,8 @@ class _DataFlow:
                 constant = next(filter(_INTEGER.fullmatch, operands[2:]), "") if name == "add" else "0"
                 if constant:
                     self._shifts[register] = sources[0], int(constant)
+                    if places := self._addresses.get(sources[0]):
+                        self._addresses[register] = {(place, at + int(constant)) for place, at in places}
 
     def _access(self, what: _Access, kind: str, operand: str, op: list[str]) -> None:
         count = next((int(part[1:]) for part in op if part in ("v2", "v4", "v8")), 1)

@@ -6,8 +6,10 @@ With nvcc, PTX shows which pointers are read and written (``ptx_dataflow.py``), 
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,6 +53,10 @@ _POSITION = 4
 """Bytes that a position has at least."""
 _MANY, _FEW = 24, 3
 """Ops of a file from which on templates share this number, and instances that a template has at least."""
+_CHOICE = re.compile(r"\b(?:\d+|true|false)\b")
+"""Matches the arguments of a template that are not types."""
+LEFT_OUT = "more of its instances have no op; the same command adds some each time"
+"""The end of the message for a template with too many instances."""
 _CALMEST = 2
 """The level of small numbers of the last attempt."""
 _GUESSED_ROLE = "a guess: written; updates= are read as well"
@@ -104,10 +110,12 @@ def skeletons(
     structures: Structures | None = None,
     launches: Mapping[str, Sequence[HostLaunch]] | None = None,
     known: str = "",
+    limit: float = math.inf,
 ) -> Iterator[Skeleton]:
     """Yield an op for each kernel of a file. Kernels that differ only in dtypes are one op.
 
     Of a file with very many instances of templates, each template has some ops, because each op takes seconds.
+    Instances with other types come first.
 
     Args:
         source: Path of the file in the folder of kernels.
@@ -119,6 +127,7 @@ def skeletons(
         structures: The structures that the sources declare.
         launches: The launches in host code, by the kernel's name without namespaces.
         known: The text of a case file. Kernels in it are left out.
+        limit: The processor time for each template, in seconds. Its first instance may take longer.
     """
     groups: dict[tuple[str, tuple[str, ...], str], list[Signature]] = {}
     for kernel in kernels:
@@ -145,12 +154,25 @@ def skeletons(
             wanted.setdefault(base, []).append((f"{name}.{title}", alike))
     most = max(_FEW, _MANY // max(1, len(wanted)))
     for base, instances in wanted.items():
-        chosen = instances[:: -(-len(instances) // most)]
-        yield from (_skeleton(op, place, alike) for op, alike in chosen)
-        if more := len(instances) - len(chosen):
-            yield Skeleton(
-                "", base, omitted=f"{more} more of its instances have no op; parity init adds some each time"
-            )
+        left, used = len(instances), 0.0
+        for op, alike in _chosen(instances, most):
+            if used > limit / 2:  # the other half is for their trial
+                break
+            begin = time.process_time()
+            found = _skeleton(op, place, alike)
+            left, used = left - 1, used + time.process_time() - begin
+            yield found
+        if left:
+            yield Skeleton("", base, omitted=f"{left} {LEFT_OUT}")
+
+
+def _chosen(instances: Sequence[tuple[str, list[Signature]]], most: int) -> list[tuple[str, list[Signature]]]:
+    """Return instances of a template: first those with different types, then some of the others."""
+    firsts = dict[str, tuple[str, list[Signature]]]()
+    for each in instances:
+        firsts.setdefault(_CHOICE.sub("", each[1][0].pattern), each)
+    others = [each for each in instances[:: -(-len(instances) // most)] if each not in firsts.values()]
+    return [*firsts.values(), *others][:most]
 
 
 def _title(pattern: str) -> str:

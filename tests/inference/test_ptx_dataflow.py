@@ -211,3 +211,22 @@ def test_pointer_is_loaded_from_a_selected_address():
     """Triton 3.9 selects the address of an argument, and then loads the argument."""
     uses = flows(SELECTED)["chosen"].uses
     assert {key: use.writes for key, use in uses.items()} == {(0, 0): {"b32"}, (1, 0): {"b32"}}
+
+
+FIELDS = """
+.visible .entry fields(.param .align 8 .b8 fields_param_0[32])
+{
+	mov.b64 %rd1, fields_param_0;
+	add.s64 %rd2, %rd1, 8;
+	ld.param.u64 %rd3, [%rd2+16];
+	cvta.to.global.u64 %rd4, %rd3;
+	ld.param.u32 %r1, [%rd2];
+	st.global.u32 [%rd4], %r1;
+	ret;
+}
+"""
+
+
+def test_fields_are_loaded_behind_the_address_of_a_structure():
+    flow = flows(FIELDS)["fields"]
+    assert {key: use.writes for key, use in flow.uses.items()} == {(0, 24): {"u32"}} and (0, 8) in flow.loaded
