@@ -212,6 +212,21 @@ ATTEMPTS = {
     "accepts-returns-true": Attempt(
         WRONG + reference("reference.Expected(x, accepts=lambda got: True)"), 1, "accepts of out returned"
     ),
+    "accepts-only-once": Attempt(
+        WRONG
+        + at_start("CALLS = []\ndef once(got): return np.full(got.shape, not CALLS.append(1) and len(CALLS) == 1)")
+        + in_reference("CALLS.clear()")
+        + reference("reference.Expected(x, accepts=once)"),
+        1,
+        "accepts of out gives two answers for the same elements",
+    ),
+    "accepts-in-class-of-parity": Attempt(
+        WRONG
+        + at_start("from parity.reference.sort import InOrder\nclass Own(InOrder): __call__ = lambda s, got: True")
+        + reference("reference.Expected(x, accepts=Own(x))"),
+        1,
+        "accepts of out returned bool of shape ()",
+    ),
     "accepts-finite": Attempt(WRONG + reference("reference.Expected(x, accepts=np.isfinite)"), 1),
     "alternatives-of-any-element": Attempt(
         kernel("x[n - 1 - i] > 0.0f ? x[n - 1 - i] : alpha * x[n - 1 - i]")
@@ -475,6 +490,26 @@ ATTEMPTS = {
                 "parity.errors.ParityError.exit_code",
             ),
             ("numpy", "np.asarray = lambda *a, **k: np.array(*a, **k)", "numpy.asarray"),
+            (
+                "new-method",
+                f"{VERDICT}.__getattribute__ = lambda *a: object.__getattribute__(*a)",
+                "parity.compare.verdict.Verdict.__getattribute__",
+            ),
+            (
+                "hidden-builtin",
+                "import parity.engine.judging as j\nj.any = lambda _: False",
+                "parity.engine.judging.any",
+            ),
+            (
+                "constant",
+                "import parity.engine.sensitivity as s\ns.MISTAKES = {}",
+                "parity.engine.sensitivity.MISTAKES",
+            ),
+            (
+                "table",
+                "import parity.engine.judging as j\nj._STATUS['value'] = 3",
+                "parity.engine.judging._STATUS.value",
+            ),
             ("builtin", "import builtins\nbuiltins.all = lambda _: True", "builtins.all"),
             ("isinstance", "import builtins\nbuiltins.isinstance = lambda *_: False", "builtins.isinstance"),
             ("len", "import builtins\nbuiltins.len = lambda _: 3", "builtins.len"),
@@ -488,6 +523,29 @@ ATTEMPTS = {
             ("threading.Thread", "import threading\nthreading.Thread = None"),
         )
     },
+    "patches-table-so-that-comparison-fails": Attempt(
+        at_start("import parity.compare.comparison as c\nc.MISTAKES = ()"),
+        2,
+        "a case file replaces parity.compare.comparison.MISTAKES",
+        alone=True,
+    ),
+    "changes-suite-of-worker": Attempt(
+        WRONG
+        + within("1e300")
+        + in_reference(
+            "from parity.engine import worker; object.__setattr__(worker.current().suite, 'allow_vacuous', ('*',))"
+        ),
+        2,
+        "replaces Suite.allow_vacuous",
+        alone=True,
+    ),
+    "changes-known-issues-of-worker": Attempt(
+        WRONG
+        + in_reference("from parity.engine import worker; object.__setattr__(worker.current().plan, 'known', None)"),
+        2,
+        "replaces Plan.known",
+        alone=True,
+    ),
     "patches-in-reference": Attempt(
         WRONG + in_reference(f"import parity.engine.judging as j; j.compare = {PASSES}"),
         2,

@@ -88,9 +88,9 @@ def _main(argv: Sequence[str] | None) -> int:
         _print_error(f"parity: imported code ended the process (exit code {leaving.code}); nothing is proven")
         return WRONG_USAGE
     except Exception as error:
-        from parity.platform.integrity import restore_standard_library
+        from parity.platform.integrity import cause_of_error
 
-        if not (replaced := restore_standard_library()):
+        if not (replaced := cause_of_error()):
             raise
         _print_error(f"parity: {type(error).__name__}: {error}; a case file replaces {replaced}, which parity needs")
         return WRONG_USAGE

@@ -26,7 +26,7 @@ from parity.engine.shrinking import ShrinkSettings, minimize
 from parity.errors import DeviceLost, ParityError, UsageError
 from parity.model.case import Case
 from parity.op import Call, Entry
-from parity.platform.integrity import check_integrity
+from parity.platform.integrity import check_integrity, protect_instance
 from parity.reference.expected import Expected
 from parity.runners import OpRunner, OpSession, Runner, Session, SupportsReplay, SupportsSampling, runner
 from parity.suite.loading import Suite
@@ -407,6 +407,8 @@ def start(plan: Plan, scratch: Path) -> None:
     """Initialize this process. ``scratch`` is a temporary folder that the processes of the pool share."""
     global _worker
     _worker = Worker(plan, plan.suite(), scratch=scratch)
+    for each in (plan, plan.known, _worker.suite):
+        protect_instance(each)
 
 
 def current() -> Worker:
@@ -425,9 +427,10 @@ def perform(task: Task) -> list[CaseRecord]:
     Raises:
         UsageError: A case file has replaced code of parity.
     """
-    records = _worker.run(task)
-    check_integrity()
-    return records
+    try:
+        return _worker.run(task)
+    finally:
+        check_integrity()
 
 
 def perform_or_lose_device(task: Task) -> list[CaseRecord]:

@@ -83,11 +83,16 @@ def _checked(op: Declaration, case: Case, name: str, expected: Expected) -> Expe
             raise op.origin.error(f"{case}: the budget of {name} is {complaint}")
         return found
 
+    def mask(got: Array) -> Array:
+        return np.asarray(op.origin.call(f"accepts of {name}", accepts, got.copy()))  # type: ignore[arg-type]
+
     def checked_mask(got: Array) -> Array:
-        found = np.asarray(op.origin.call(f"accepts of {name}", accepts, got.copy()))  # type: ignore[arg-type]
+        found = mask(got)
         if found.dtype != np.bool_ or found.shape != got.shape:
             wrong = f"{found.dtype} of shape {found.shape} instead of bool of shape {got.shape}"
             raise op.origin.error(f"{case}: accepts of {name} returned {wrong}")
+        if found.all() and not np.array_equal(found, mask(got)):
+            raise op.origin.error(f"{case}: accepts of {name} gives two answers for the same elements")
         return found
 
     def checked_bias(got: Array) -> str:
@@ -96,7 +101,7 @@ def _checked(op: Declaration, case: Case, name: str, expected: Expected) -> Expe
             raise op.origin.error(f"{case}: bias of {name} returned a value of type {type(found).__name__}, not a text")
         return found
 
-    own = accepts is None or isinstance(accepts, InOrder)
+    own = accepts is None or type(accepts) is InOrder
     return replace(
         expected,
         bounds=bounds and checked_bounds,

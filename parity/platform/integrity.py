@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
-from operator import attrgetter
+from operator import attrgetter, is_not
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -27,8 +27,8 @@ _MEMBERS = (FunctionType, property, classmethod, staticmethod, cached_property)
 _PARTS = tuple(map(attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))
 """What a function consists of."""
 
-_namespaces: list[tuple[str, Mapping[Any, object], tuple[Any, ...], tuple[object, ...]]] = []
-"""The name of each module, class or table, the namespace, and its protected names with their values."""
+_namespaces: list[tuple[str, Mapping[Any, object], tuple[Any, ...], tuple[object, ...], frozenset[Any]]] = []
+"""The name of each module, class or table, the namespace, its protected names with their values, and all its names."""
 _functions: dict[FunctionType, None] = {}
 """All functions among them, also the ones that a decorator wraps."""
 _parts: list[tuple[object, ...]] = [()] * len(_PARTS)
@@ -44,7 +44,7 @@ def protect() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("parity.") or name in _OTHERS:
             for path, namespace, found in _protected(name, vars(module)):
-                _namespaces.append((path, namespace, tuple(found), tuple(found.values())))
+                _namespaces.append((path, namespace, tuple(found), tuple(found.values()), frozenset(namespace)))
                 functions = (getattr(value, "__wrapped__", value) for value in found.values())
                 _functions.update(dict.fromkeys(each for each in functions if isinstance(each, FunctionType)))
     _parts[:] = (tuple(map(part, _functions)) for part in _PARTS)
@@ -52,10 +52,17 @@ def protect() -> None:
     _standard[:] = ((name, vars(module), vars(module).copy()) for name, module in standard)
 
 
-def restore_standard_library() -> str:
-    """Undo replacements of functions and classes in the standard library since ``protect``, and return their names.
+def protect_instance(value: object) -> None:
+    """Remember the attributes of an object, too, until the next call of ``protect``."""
+    found = vars(value)
+    _namespaces.append((type(value).__name__, found, tuple(found), tuple(found.values()), frozenset(found)))
 
-    Packages may replace some on purpose, so only an unexpected error makes them a problem.
+
+def cause_of_error() -> str:
+    """Return the names of everything that was replaced since ``protect``, also in the standard library.
+
+    Packages may replace functions of the standard library on purpose, so only an unexpected error makes them a problem.
+    They become usable again, so that parity can report the error.
     """
     replaced = {
         f"{name}.{key}": (namespace, key, value)
@@ -65,12 +72,12 @@ def restore_standard_library() -> str:
     }
     for namespace, key, value in replaced.values():
         namespace[key] = value
-    return first_names(list(replaced), 3, ", ")
+    return first_names([*_replaced(), *replaced], 3, ", ")
 
 
 def _protected(path: str, module: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[Any, Any], Mapping[Any, Any]]]:
-    """Yield the namespaces of a module, and what is protected in each: its callables, methods and tables."""
-    yield path, module, {name: value for name, value in module.items() if callable(value)}
+    """Yield the namespaces of a module, and what is protected in each: its callables, constants, methods and tables."""
+    yield path, module, {name: value for name, value in module.items() if callable(value) or name.isupper()}
     for name, value in module.items():
         if isinstance(value, type) and value.__module__ == path:
             found = vars(value).items()
@@ -114,18 +121,32 @@ def check_integrity() -> None:
     Raises:
         UsageError: something has been replaced.
     """
+    if replaced := _replaced():
+        raise UsageError(
+            f"a case file replaces {first_names(replaced, 3, ', ')}; verdicts depend on it, so nothing is proven"
+        )
+
+
+def _replaced() -> list[str]:
     replaced = [
         f"{path}.{name}"
-        for path, namespace, names, values in _namespaces
-        if tuple(map(namespace.get, names)) != values
+        for path, namespace, names, values, _ in _namespaces
+        if any(map(is_not, map(namespace.get, names), values))
         for name, value in zip(names, values, strict=True)
         if namespace.get(name) is not value
+    ]
+    replaced += [
+        f"{path}.{name}"
+        for path, namespace, _, _, every in _namespaces
+        if len(namespace) != len(every)
+        for name in namespace.keys() - every
+        # A name of a module can hide a built-in function, and a method can hide how Python treats the object.
+        if name in _BUILTINS
+        or path.rpartition(".")[2].isupper()
+        or (not isinstance(namespace, dict) and (callable(namespace[name]) or isinstance(namespace[name], _MEMBERS)))
     ]
     for part, before in zip(_PARTS, _parts, strict=True):
         if tuple(map(part, _functions)) != before:
             changed = (each for each, value in zip(_functions, before, strict=True) if part(each) != value)
             replaced += [f"{each.__module__}.{each.__qualname__}" for each in changed]
-    if replaced:
-        raise UsageError(
-            f"a case file replaces {first_names(replaced, 3, ', ')}; verdicts depend on it, so nothing is proven"
-        )
+    return replaced

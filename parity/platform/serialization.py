@@ -29,7 +29,7 @@ _DATES = (datetime.date, datetime.datetime)
 """Types that TOML has and JSON lacks. They do not fit where a type requires text."""
 
 _FIRST_USE = threading.Lock()
-_DECODERS: dict[type, msgspec.json.Decoder[Any]] = {}
+_decoders: dict[type, msgspec.json.Decoder[Any]] = {}
 
 
 class Malformed(UsageError):
@@ -172,9 +172,9 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     could use a half-filled cache, and the process would crash.
     """
     with _FIRST_USE:
-        if kind not in _DECODERS:
-            _DECODERS[kind] = msgspec.json.Decoder(kind)
-        return _DECODERS[kind]
+        if kind not in _decoders:
+            _decoders[kind] = msgspec.json.Decoder(kind)
+        return _decoders[kind]
 
 
 def _replace_surrogates(value: Any) -> Any:

@@ -28,12 +28,18 @@ def test_check_integrity_accepts_unchanged_code():
         (comparison.compare.__wrapped__, "__kwdefaults__", {"vendor": "amd"}, "parity.compare.comparison.compare"),
         (Status.FAIL, "_value_", "pass", "parity.compare.verdict.Status.FAIL._value_"),
         (np, "isnan", np.isinf, "numpy.isnan"),
+        (comparison, "MISTAKES", {}, "parity.compare.comparison.MISTAKES"),
+        (comparison, "any", lambda _: False, "parity.compare.comparison.any"),
+        (Verdict, "__getattribute__", object.__getattribute__, "parity.compare.verdict.Verdict.__getattribute__"),
     ],
-    ids=["function", "imported-function", "class", "property", "code", "defaults", "enum", "numpy"],
+    ids=[
+        *("function", "imported-function", "class", "property", "code", "defaults", "enum", "numpy"),
+        *("constant", "hidden-builtin", "new-method"),
+    ],
 )
 def test_check_integrity_names_replacement(monkeypatch, target, name, value, named):
     protect()
-    monkeypatch.setattr(target, name, value)
+    monkeypatch.setattr(target, name, value, raising=False)
     with pytest.raises(UsageError, match=f"a case file replaces .*{named}"):
         check_integrity()
     monkeypatch.undo()
