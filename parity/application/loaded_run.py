@@ -105,7 +105,7 @@ class LoadedRun:
     ) -> PageInput:
         """Return the run as data for its HTML page."""
         records, also = [*_uncompiled(self.matrix), *self.records], (self.footprints, self.measurements, more or {})
-        return PageInput(self.matrix, records, reproduction, sources, self.date, (), *also)
+        return PageInput(self.matrix, records, reproduction, sources, self.date, *also)
 
 
 def written_at(path: Path) -> str:

@@ -195,6 +195,11 @@ def has_extrema(call: Call, code: CodeObject) -> bool:
 _EXTREMA = re.compile(r"\b(?:min|max)\.(?:\w+\.)*b?f(?:16|32|64)|\bv_\w*(?:min|max|med3)\w*_f(?:16|32|64)")
 
 
+def output_of(call: Call, name: str, outcome: Outcome) -> Array:
+    """Return the elements of an output in its logical shape."""
+    return call.outputs[name].view(outcome.buffers[name])
+
+
 def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Mapping[str, RoundingRuns]]]:
     """Return the most general arithmetic of a side's code, and a function that runs it with other roundings."""
     session = side.shadowing
@@ -202,16 +207,16 @@ def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Map
         raise Unreferenced(UNKNOWN.format(f"no emulator runs {side.code.target}"))
     launch = call.on(side.code).launch
 
-    def view(name: str, outcome: Outcome) -> Array:
-        return call.outputs[name].view(outcome.buffers[name])
-
     def shadows() -> Mapping[str, RoundingRuns]:
         ran = session.shadows(side.code, launch, call.buffers)
         for each in (ran.nearest, *itertools.chain(*ran.groups)):
             if each.fault:
                 raise Unreferenced(UNKNOWN.format(f"the run with other roundings fails: {each.fault.message}"))
         return {
-            name: RoundingRuns(view(name, ran.nearest), *([view(name, each) for each in some] for some in ran.groups))
+            name: RoundingRuns(
+                output_of(call, name, ran.nearest),
+                *([output_of(call, name, each) for each in some] for some in ran.groups),
+            )
             for name in call.outputs
         }
 

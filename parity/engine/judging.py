@@ -20,7 +20,7 @@ from parity.engine.checked_case import (
     input_elements,
     wrong_inputs,
 )
-from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, kernel_code
+from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, kernel_code, output_of
 from parity.engine.library_judging import compute_and_judge
 from parity.engine.nondeterminism import judge_reordered
 from parity.engine.reduction_order import ORDERED, unordered
@@ -264,7 +264,7 @@ def _executable(side: Implementation | None) -> ExecutableCode | None:
 
 
 def _outputs(call: Call, outcome: Outcome) -> dict[str, Array]:
-    return {name: layout.view(outcome.buffers[name]) for name, layout in call.outputs.items()}
+    return {name: output_of(call, name, outcome) for name in call.outputs}
 
 
 def not_judged_verdict(error: Exception) -> Verdict | None:

@@ -9,7 +9,7 @@ import numpy as np
 from parity.compare.comparison import accepted_elements, compare
 from parity.compare.ulps import bit_patterns
 from parity.compare.verdict import Status, Verdict
-from parity.engine.cuda_oracle import ExecutableCode
+from parity.engine.cuda_oracle import ExecutableCode, output_of
 from parity.engine.reduction_order import without
 from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import Arithmetic, Outcome
@@ -37,7 +37,9 @@ def judge_reordered(
     if not outcomes:
         return None
     varying = {
-        name: _undetermined(got[name], each.value, [_view(call, name, outcome) for outcome in outcomes], bool(theirs))
+        name: _undetermined(
+            got[name], each.value, [output_of(call, name, outcome) for outcome in outcomes], bool(theirs)
+        )
         for name, each in expected.items()
     }
     if not any(each.any() for each in varying.values()):
@@ -52,7 +54,7 @@ def judge_reordered(
         # A few elements may have the same value in all orders by chance.
         by_chance = np.count_nonzero(wrong & ~varying[name]) < np.count_nonzero(varying[name])
         mask = varying[name] | wrong if by_chance else varying[name]
-        several = [_sorted(_view(call, name, outcome)[mask]) for outcome in outcomes]
+        several = [_sorted(output_of(call, name, outcome)[mask]) for outcome in outcomes]
         ordered = _sorted(each.value[mask])
         if mask.any() and all(np.array_equal(one, ordered) for one in (_sorted(got[name][mask]), *several)):
             continue  # the same values in another order
@@ -95,7 +97,9 @@ def _varying_by_chance(
     found = dict(varying)
     for outcome in _in_other_orders(call, mine) if left else ():
         for name, each in left.items():
-            found[name] = found[name] | (each & (bit_patterns(_view(call, name, outcome)) != bit_patterns(got[name])))
+            found[name] = found[name] | (
+                each & (bit_patterns(output_of(call, name, outcome)) != bit_patterns(got[name]))
+            )
     return found
 
 
@@ -110,10 +114,6 @@ def _undetermined(got: Array, value: Array, others: Sequence[Array], of_cuda: bo
     numbers = np.stack([each.astype(np.float64) for each in arrays])
     distance, spread = np.abs(value.astype(np.float64) - got.astype(np.float64)), np.ptp(numbers, axis=0)
     return np.asarray(varies & ~(distance > _SPREADS * spread))
-
-
-def _view(call: Call, name: str, outcome: Outcome) -> Array:
-    return call.outputs[name].view(outcome.buffers[name])
 
 
 def _sorted(values: Array) -> Array:

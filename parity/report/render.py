@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
@@ -180,7 +180,9 @@ def _header(matrix: Matrix) -> str:
 def _notes(matrix: Matrix) -> str:
     """The divergences that cases met, the origin of the code, and the recall."""
     parts = [str(divergences()[name]) for name in _met(matrix) if name in divergences()]
-    parts += [f"{' '.join(targets)}: {text}" for text, targets in _makers(matrix)]
+    made_by = matrix.provenance.made_by
+    for text in dict.fromkeys(made_by.values()):
+        parts.append(f"{' '.join(target for target, made in made_by.items() if made == text)}: {text}")
     parts += [recall_line(matrix.recall)] if matrix.recall else []
     return "\n".join(part for part in parts if part)
 
@@ -189,12 +191,6 @@ def _met(matrix: Matrix) -> tuple[str, ...]:
     """The ids of all divergences in the matrix."""
     found = ((*cell.divergences, *(cell.agreement.divergences if cell.agreement else ())) for cell in matrix.cells())
     return sort_ids(itertools.chain.from_iterable(found))
-
-
-def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:
-    """Yield each origin of code (sources and compiler) with its targets."""
-    for text in dict.fromkeys(matrix.provenance.made_by.values()):
-        yield text, [target for target, made in matrix.provenance.made_by.items() if made == text]
 
 
 def as_csv(matrix: Matrix) -> str:

@@ -101,8 +101,9 @@ def file(suite, tmp_path_factory):
         "comparison": comparison_content(compare_runs(before, after), HOSTILE),
         "history": history_content(runs),
     }
-    told = {"date": HOSTILE, "notes": [HOSTILE], "more": more, "sources": SourceFolders.of(suite)}
-    shown = PageInput(after.matrix, after.records, Reproduction(), **told)
+    told = {"date": HOSTILE, "more": more, "sources": SourceFolders.of(suite)}
+    unjudged = CaseRecord.of(entries[0], COLUMNS[0], "", Verdict(Status.NOT_JUDGED, "system", detail=HOSTILE))
+    shown = PageInput(after.matrix, [*after.records, unjudged], Reproduction(), **told)
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(render_page(page_content(shown), HOSTILE))
     return path

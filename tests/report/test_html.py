@@ -102,11 +102,12 @@ def test_page_cases_are_ordered_and_infinity_is_null(entries, data_of):
 def test_run_data_appears_only_in_page_data(entries, data_of):
     hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
     record = CaseRecord.of(entries[0], COLUMNS[1], hostile, replace(WRONG, detail=hostile), title=hostile)
+    unjudged = CaseRecord.of(entries[0], COLUMNS[1], hostile, Verdict(Status.NOT_JUDGED, "system", detail=hostile))
     columns = (replace(COLUMNS[1], device=hostile),)
-    text = render_page(page_content(shown_of(entries, [record], columns, notes=[hostile])), hostile)
+    text = render_page(page_content(shown_of(entries, [record, unjudged], columns)), hostile)
     assert "alert(1)" not in text.replace("&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;", "")
     assert "<img" not in text and "&lt;img" in text  # the title
-    assert hostile in json.dumps(data_of(text))
+    assert hostile in json.dumps(data_of(text)) and hostile in data_of(text)["notes"][0]
 
 
 def test_page_policy_allows_only_own_scripts(entries):

@@ -48,8 +48,7 @@ class PageInput:
     """The run that the page shows.
 
     ``records`` contains its cases, and records without a case for kernels that did not compile. ``date`` is the time of
-    the run (ISO 8601), ``notes`` are remarks for the reader. ``more`` maps names of additional parts of the page to
-    plain data.
+    the run (ISO 8601). ``more`` maps names of additional parts of the page to plain data.
     """
 
     matrix: MatrixFile
@@ -57,7 +56,6 @@ class PageInput:
     reproduction: Reproduction = field(default_factory=Reproduction)
     sources: SourceFolders = field(default_factory=SourceFolders)
     date: str = ""
-    notes: Sequence[str] = ()
     footprints: Sequence[Footprint] = ()
     measurements: Sequence[Measurement] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -76,7 +74,7 @@ def page_content(shown: PageInput) -> dict[str, Any]:
         "columns": [{**asdict(each), "name": str(each), "known_as": each.known_as} for each in matrix.columns],
         "compilers": dict(matrix.compilers),
         "issues": [{**asdict(each), "expires": str(each.expires)} for each in matrix.known_issues],
-        "notes": [*shown.notes, *not_judged(shown.records)],
+        "notes": not_judged(shown.records),
         "legend": AGREEMENT_LEGEND if matrix.against else [],
         "divergences": {name: str(divergences()[name]) for name in _met(matrix) if name in divergences()},
         "kernels": {
