@@ -109,9 +109,10 @@ def isolate_kernels(code: CodeObject, kernels: Sequence[str]) -> IsolatedCode:
 
 def with_instruction(code: CodeObject, line: int, old: str, new: str) -> CodeObject:
     """Return the code object with ``old`` replaced by ``new`` in one line of its listing."""
-    start = _line_start(code.listing, line)
-    at = code.listing.index(old, start)
-    return _with_listing(code, f"{code.listing[:at]}{new}{code.listing[at + len(old) :]}")
+    lines = code.listing.split("\n")
+    assert old in lines[line - 1]
+    lines[line - 1] = lines[line - 1].replace(old, new, 1)
+    return _with_listing(code, "\n".join(lines))
 
 
 def program(listing: str, kernel: str) -> tuple[object, ...]:
@@ -119,13 +120,6 @@ def program(listing: str, kernel: str) -> tuple[object, ...]:
     code, image = kernel_code(listing, kernel), data_image(listing)
     texts = tuple(item.text if isinstance(item, Instruction) else item for item in code.items)
     return texts, tuple(sorted(code.descriptor.items())), image.content, tuple(image.symbols.items())
-
-
-def _line_start(listing: str, line: int) -> int:
-    start = 0
-    for _ in range(line - 1):
-        start = listing.index("\n", start) + 1
-    return start
 
 
 def _with_listing(code: CodeObject, listing: str) -> CodeObject:

@@ -85,7 +85,7 @@ class ParityCheck:
             NotAvailable: The runner cannot work here.
         """
         __tracebackhide__ = True
-        with _HideTraceback():
+        try:
             if kernel := jit_function(function):
                 suite, function = triton_suite(kernel, declared), None
                 runner, target = runner or (DEFAULT_RUNNER, CUDA_SIDE), target or TRITON_TARGETS
@@ -104,6 +104,8 @@ class ParityCheck:
                 settings = Settings(examples, seed) if chosen.live else Settings()
                 records = _run_kernels(Run(replace(suite, known=None), selection, chosen, settings), here=bool(kernel))
                 again = Reproduction()
+        except ParityError as error:  # without the stack of parity
+            raise error.with_traceback(None) from None
         if failure := failure_from_records(records, again, suite):
             raise failure
         if unjudged := not_judged(records):
@@ -138,18 +140,6 @@ def _run_kernels(run: Run, *, here: bool) -> list[CaseRecord]:
 
 def _records(worker: Worker) -> list[CaseRecord]:
     return [record for task in worker.plan.tasks for record in worker.run(task)]
-
-
-class _HideTraceback:
-    """Raises user errors from the line of the test, without the stack of parity."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        __tracebackhide__ = True
-        if isinstance(error, ParityError):
-            raise error.with_traceback(None) from None
 
 
 @dataclass
