@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -73,10 +74,8 @@ class DeviceSession:
             self._device.prepare(code, kernels, workers=1)
         except (UnknownInstruction, UnsupportedFeature):
             for kernel in kernels:
-                try:
+                with contextlib.suppress(UnknownInstruction, UnsupportedFeature):
                     self._device.prepare(code, [kernel], workers=1)
-                except (UnknownInstruction, UnsupportedFeature):
-                    continue
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Run one launch. Errors of the kernel, and features that are not emulated, are faults of the outcome."""
@@ -148,7 +147,7 @@ class DeviceSession:
         def changes(changed: EmulatedLaunch) -> list[str]:
             other = self._execute(changed, check_defined=False)
             alike = outcome.fault == other.fault
-            return _different_buffers(outcome.buffers, other.buffers) if alike else ["another fault"]
+            return different_buffers(outcome.buffers, other.buffers) if alike else ["another fault"]
 
         differ = changes(replace(request, register_fill=_INVERTED_FILL))
         if not differ:
@@ -182,7 +181,7 @@ class DeviceSession:
                 self._executor.run(request)
             self._executor.run(replace(request, keep_variables=True))
             after = self._executor.read_buffers(request.buffers)
-            differ = _different_buffers(outcome.buffers, after)
+            differ = different_buffers(outcome.buffers, after)
             message = f"{prefix}leaves other values in {', '.join(differ)}"
             remedy = "; what the host writes there before each launch is declared in symbols="
             return Fault("earlier launch", message + remedy) if differ else None
@@ -272,7 +271,8 @@ def _defined(buffer: Buffer) -> Array:
     return np.ones(buffer.data.nbytes, bool) if buffer.defined is None else np.repeat(buffer.defined, size)
 
 
-def _different_buffers(one: Mapping[str, Array], other: Mapping[str, Array]) -> list[str]:
+def different_buffers(one: Mapping[str, Array], other: Mapping[str, Array]) -> list[str]:
+    """Return the names of the buffers whose bytes differ."""
     return [name for name in one if name not in other or one[name].tobytes() != other[name].tobytes()]
 
 

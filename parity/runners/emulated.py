@@ -15,7 +15,7 @@ from parity.model.launch import Arithmetic, Buffer, Launch, Outcome, Shadows
 from parity.platform.cache import Cache, default_root
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
-from parity.runners.device_session import DeviceSession
+from parity.runners.device_session import DeviceSession, different_buffers
 from parity.runners.emulated_launch import EmulatedLaunch
 
 INSTRUCTIONS = 50_000_000
@@ -97,7 +97,7 @@ class EmulatedSession(DeviceSession):
         request = EmulatedLaunch(code, launch, buffers)
         runs = partial(self.shadow_outcomes, request)
         nearest, moved = self._execute(request), runs(shadow_runs.SHADOW_RUNS)
-        if all(each.fault is None and _same_bytes(each, nearest) for each in moved):
+        if not any(each.fault or different_buffers(each.buffers, nearest.buffers) for each in moved):
             moved += runs(shadow_runs.EXTRA_SHADOW_RUNS)
         has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
         kernels = [each.kernel for each in launch.sequence]
@@ -118,7 +118,3 @@ class NearestExecutor:
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Implement ``Executor.execute``."""
         return self.session._execute(EmulatedLaunch(code, launch, buffers))
-
-
-def _same_bytes(one: Outcome, other: Outcome) -> bool:
-    return all(one.buffers[name].tobytes() == other.buffers[name].tobytes() for name in one.buffers)
