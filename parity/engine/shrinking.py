@@ -66,14 +66,8 @@ def minimize(op: Op, failing: CheckedCase, implementation: Implementation, searc
         return CheckedCase(
             failing.case, replace(verdict, detail=f"{verdict.detail} (did not fail again)".strip()), "", {}
         )
-    progress = True
-    while progress and not late():
-        progress = False
-        for simpler in _simpler(best):
-            better = None if late() else attempt(simpler)
-            if better:
-                best, progress = better, True
-                break
+    while better := next(filter(None, map(attempt, itertools.takewhile(lambda _: not late(), _simpler(best)))), None):
+        best = better
     if late():
         limit = f"{search.seconds:g} s, which is the limit"
         note = f"(shrinking stopped after {limit}: there may be simpler cases that fail in the same way)"
