@@ -37,9 +37,7 @@ def compare_vendors(
     found = {}
     for mine, other in pairs.items():
         amd = mine if mine.side == "amd" else other
-        outputs = judged[cuda].output is not None and judged[amd].output is not None
-        comparison = arbitrate(judged[cuda], judged[amd], expected() if expected and outputs else None)
-        if comparison:
+        if comparison := _compared(judged[cuda], judged[amd], expected):
             found[mine] = _stored_comparison(judged[mine], other, judged[other], comparison)
     return found
 
@@ -56,12 +54,14 @@ def compare_versions(
         if VERSION_MARK not in column.target or not result.verdict.judged:
             continue
         other = oldest.setdefault((column.runner, gpu_of(column.target)), column)
-        older = results[other]
-        if other is not column:
-            outputs = older.output is not None and result.output is not None
-            if comparison := arbitrate(older, result, expected() if expected and outputs else None):
-                found[column] = _stored_comparison(result, other, older, comparison)
+        if other is not column and (comparison := _compared(results[other], result, expected)):
+            found[column] = _stored_comparison(result, other, results[other], comparison)
     return found
+
+
+def _compared(cuda: SideResult, amd: SideResult, expected: Callable[[], Expected] | None) -> Comparison | None:
+    has_outputs = cuda.output is not None and amd.output is not None
+    return arbitrate(cuda, amd, expected() if expected and has_outputs else None)
 
 
 def _stored_comparison(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -65,14 +65,14 @@ class SourceFolders:
 
         Only files in the folders of this vendor's side count.
         """
-        names = dict.fromkeys(_PLACE.findall(message))
-        found = (self._excerpt(name, int(line), vendor) for name, line in names)
+        found = (self._lines_around(*place) for place in self._places(message, vendor))
         return [each for each in found if each][:MOST]
 
-    def places(self, message: str, vendor: str = "cuda") -> list[tuple[Path, int]]:
-        """Return the files and lines that a message names, in the folders of this vendor's side."""
-        names = dict.fromkeys(_PLACE.findall(message))
-        return [(path, int(line)) for name, line in names if (path := self._path(name, vendor))]
+    def _places(self, message: str, vendor: str) -> Iterator[tuple[str, Path, int]]:
+        """Yield what a message names in the folders of this vendor's side: the name of a file, the file, and a line."""
+        for name, line in dict.fromkeys(_PLACE.findall(message)):
+            if path := self._path(name, vendor):
+                yield name, path, int(line)
 
     def kernel_file(self, record: CaseRecord) -> Path | None:
         """Return the file of a record's kernel; for AMD, the file of the HIP port if there is one."""
@@ -87,8 +87,8 @@ class SourceFolders:
 
         The line is 0 if the file does not contain the kernel's name. None: a library, or no file.
         """
-        if record.where.side and (named := self.places(_detail(record), record.where.side)):
-            return named[0]
+        if record.where.side and (named := next(self._places(_detail(record), record.where.side), None)):
+            return named[1:]
         path = self.kernel_file(record)
         if not (path and path.is_file()):
             return None
@@ -115,10 +115,6 @@ class SourceFolders:
             return named
         found = self._lines_around(place[0].name, *place)
         return [found] if found else []
-
-    def _excerpt(self, name: str, line: int, vendor: str) -> Excerpt | None:
-        path = self._path(name, vendor)
-        return self._lines_around(name, path, line) if path else None
 
     def _lines_around(self, name: str, path: Path, line: int) -> Excerpt | None:
         lines = self._lines(path)
