@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from parity.cli.shared.chosen_kernels import ChosenKernels, chosen_kernels, plai
 from parity.cli.shared.terminal import build_progress, errors, output, run_progress, warn
 from parity.compilers.cuda_toolkit import has_nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, TRITON_TARGETS
-from parity.errors import MissingTool, UsageError, display_path, pluralize
+from parity.errors import MissingTool, UsageError, display_path, nearest, pluralize
 from parity.inference.case_file import is_inferred
 from parity.inference.host_launches import HostTexts
 from parity.inference.prober import Prober
@@ -204,6 +205,9 @@ def _write_cases(
     modules = chosen.modules(modules)
     texts = HostTexts(project.kernels, project.sides.cuda)
     modules = {name: path for name, path in modules.items() if chosen.has_source(texts.whole(path))}
+    words = {word for path in modules.values() for word in re.findall(r"\w+", texts.whole(path))}
+    if unknown := chosen.unknown(modules, words):
+        raise _unknown(project, unknown, modules, texts)
     instantiated = {name: chosen.templates(texts.whole(path)) for name, path in modules.items()}
     settings = BuildSettings(project.sides, kernels=instantiated)
     try:
@@ -255,9 +259,17 @@ def _write_cases(
     if chosen.captured and not met:
         raise UsageError(f"no source in {project.kernels} defines a kernel of the capture; see parity list --captured")
     if chosen.names and not met and not broken:
-        raise UsageError(f"--only {','.join(chosen.names)}: no module and no kernel of {project.kernels} has this name")
+        raise _unknown(project, chosen.names, modules, texts)
     files.try_declarations()
     return [*files.files], _summarized(files)
+
+
+def _unknown(project: Project, names: Collection[str], modules: Mapping[str, Path], texts: HostTexts) -> UsageError:
+    """Return the error for names that no module and no kernel has, with modules or kernels that have similar names."""
+    parts = [module for module in modules if any(name.lower() in module.lower() for name in names)]
+    known = [*modules, *(kernel for path in modules.values() for kernel in kernels_of(texts.own(path)))]
+    meant = f"; did you mean {', '.join(parts[:3])}?" if parts else "".join(nearest(name, known) for name in names)
+    return UsageError(f"--only {','.join(names)}: no module and no kernel of {project.kernels} has this name{meant}")
 
 
 def _summarized(files: CaseFiles) -> int:

@@ -101,7 +101,9 @@ def inferred_call(
     """Return the call of a kernel from what launches show. ``filled`` are the tensors with data."""
     facts = _Facts(one, kinds, spec, filled)
     params: dict[str, str] = dict.fromkeys(sorted({*facts.drawn} & _GRID_EXTENTS), "i32")
-    masks = {each.bound: _MASK_CHOICES for each in spec.roles.values() if each.use == "mask" and each.bound.isidentifier()}
+    masks = {
+        each.bound: _MASK_CHOICES for each in spec.roles.values() if each.use == "mask" and each.bound.isidentifier()
+    }
     choices: dict[str, Literal] = {**facts.drawn, **facts.few_blocks, **_few(spec), **spec.choices, **masks}
     words = []
     for each in one.args:

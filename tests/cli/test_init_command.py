@@ -303,6 +303,9 @@ def test_init_only_named_kernels_adds_others_later(parity, tmp_path, sources, wi
     assert "one.second" in text and "one.first" not in text and not (tmp_path / "cases" / "two.py").exists()
     unknown = parity("init", "--only", "fourth")
     assert unknown.code == 2 and "--only fourth: no module and no kernel" in unknown.err, unknown.err
+    part = parity("init", "--only", "tw")
+    assert part.code == 2 and "has this name; did you mean two?" in part.err and "building" not in part.err, part.err
+    assert "did you mean third" in parity("init", "--only", "thirt").err
     assert parity("init").code == 0
     assert cases.read_text().startswith(text.rstrip("\n")) and "one.first" in cases.read_text()
     assert (tmp_path / "cases" / "two.py").exists()
