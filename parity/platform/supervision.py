@@ -48,6 +48,8 @@ def run_supervised(command: Callable[[], int]) -> int:
     ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell does that for the background jobs of a script
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     code = command()
     os.write(sender, bytes([code]))

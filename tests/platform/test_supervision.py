@@ -67,6 +67,13 @@ def test_run_supervised_forwards_signal_to_child(number):
     assert process.returncode == 2 and err.startswith("met it")
 
 
+def test_run_supervised_interrupts_background_job_of_a_script():
+    process = started(WAIT, "signal.signal(signal.SIGINT, signal.SIG_IGN)")
+    assert process.stdout.readline().startswith("waiting")
+    process.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in process.communicate(timeout=30)[1]
+
+
 def test_run_supervised_kills_child_that_ignores_interrupt():
     process = started(f"signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAIT}", "supervision.PATIENCE = 0.1")
     assert process.stdout.readline().startswith("waiting")
