@@ -73,6 +73,7 @@ def test_register_is_complete_and_ordered():
     [
         ("cvt.rzi.s64.f32 %rd1, %f1;", ["D3"]),
         ("cvt.rzi.u64.f64 %rd1, %fd1;\n\tcvt.rzi.s32.f64 %r1, %fd1;", ["D2", "D4"]),
+        ("cvt.rni.s64.f64 %rd1, %fd1;\n\tcvt.rmi.s32.f64 %r1, %fd1;", ["D2", "D4"]),
         ("cvt.rzi.u32.f32 %r1, %f1;\n\tst.global.u8 [%rd1], %r1;", ["D5"]),
         ("cvt.rzi.u32.f32 %r1, %f1;\n\tst.global.u32 [%rd1], %r1;", []),
         ("cvt.rn.f32.s64 %f1, %rd1;", []),
