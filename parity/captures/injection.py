@@ -145,16 +145,14 @@ def capture(path: str | os.PathLike[str], limits: Limits = Limits()) -> Iterator
     found = ctypes.CDLL(str(library()))
     with _parts(Path(path)) as folder:
         variables = _environment(folder, limits)
-        before = {name: os.environ.get(name) for name in variables}
+        before = {name: os.environ[name] for name in variables if name in os.environ}
         os.environ.update(variables)
         try:
             started = found.parity_capture_start()
         finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+            for name in variables:
+                del os.environ[name]
+            os.environ.update(before)
         if not started:
             raise NotAvailable("this process cannot record kernel launches; the reason is above")
         try:
