@@ -8,12 +8,12 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from parity.application.run import Prepared, Run
+from parity.application.run import Prepared
 from parity.engine.calls import Progress, quiet
 from parity.engine.journal import Journal
 from parity.errors import NotAvailable
-from parity.mutation.campaign import CampaignSettings, mutate
-from parity.mutation.mutant import MutantResult, UnmutatedResult
+from parity.mutation.campaign import CampaignSettings, Observations, mutate
+from parity.mutation.mutant import MutantResult
 from parity.mutation.recall import Recall, compute_recall
 from parity.mutation.trial import MutatedKernel
 from parity.platform.cache import digest
@@ -57,7 +57,7 @@ def plant_faults(
     start = time.perf_counter()
     stopped: KeyboardInterrupt | NotAvailable | None = None
     tried: list[MutantResult] = []
-    observed = _Observations(run)
+    observed = Observations(run.suite)
     own = digest(*(path.read_bytes() for path in sorted(find_below(PACKAGE, ".py", ".csv"))))  # decides what is drawn
     decides = {"environment": {**run.environment(plan), "arguments": []}, "parity": own, "search": settings.search}
     advice = "choose another folder with --output"
@@ -80,26 +80,6 @@ def plant_faults(
     recall = compute_recall(tried, order, **drawing, complete=stopped is None, budgets=observed.budgets)
     resumed = sum(one.mutant.key in known for one in tried)
     return Planted(tuple(tried), recall, time.perf_counter() - start, resumed, tuple(observed.problems), stopped)
-
-
-@dataclass
-class _Observations:
-    """What a campaign reports about kernels: problems, and shares of error bounds without faults."""
-
-    run: Run
-    problems: dict[str, None] = field(default_factory=dict)
-    budgets: dict[tuple[str, str], float] = field(default_factory=dict)
-
-    def problem(self, kernel: MutatedKernel, error: Exception) -> None:
-        self.problems.setdefault(f"{kernel.op} on {kernel.column.target}: {error}")
-
-    def unmutated(self, kernel: MutatedKernel, result: UnmutatedResult) -> None:
-        entry = self.run.suite.entry(kernel)
-        for name in entry.kernels:
-            self.budgets[name, kernel.column.target] = round(result.budget, 6)
-        if left := result.drawn - result.cases:
-            head = f"{kernel.op} on {kernel.column.target}: {left} of {result.drawn} cases are left out"
-            self.problems.setdefault(f"{head}, because {entry.kernel} does not pass them without a fault")
 
 
 def _kernels(prepared: Prepared) -> Iterator[MutatedKernel]:

@@ -180,16 +180,6 @@ class RecordWriter:
         return self._before + text[1:] + b"\n"
 
 
-def as_line(record: CaseRecord) -> str:
-    """Return a record as one line of JSON."""
-    return json_text(record).decode()
-
-
-def from_line(line: str) -> CaseRecord:
-    """Return the record that ``as_line`` encoded."""
-    return read_json(line, CaseRecord, "a line of a record")
-
-
 def read_record(path: Path) -> Record:
     """Read a record from a file. A truncated last line is dropped.
 

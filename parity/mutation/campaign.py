@@ -7,8 +7,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 
 from parity.engine.calls import CallFailed, CallTimeout, NoWorker, Pool, Progress, T, WorkerCrashed
 from parity.engine.execution import prepare
@@ -80,14 +79,26 @@ def distribute_faults(
     return [(subject, share) for subject, share in zip(order, found, strict=True) if any(share.values())]
 
 
-class CampaignEvents(Protocol):
-    """Receives what a campaign reports besides the mutants."""
+@dataclass
+class Observations:
+    """What a campaign reports about kernels: problems, and shares of error bounds without faults."""
+
+    suite: Suite
+    problems: dict[str, None] = field(default_factory=dict)
+    budgets: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def problem(self, kernel: MutatedKernel, error: Exception) -> None:
-        """Receive a kernel in which nothing could be planted."""
+        """Note a kernel in which nothing could be planted."""
+        self.problems.setdefault(f"{kernel.op} on {kernel.column.target}: {error}")
 
     def unmutated(self, kernel: MutatedKernel, result: UnmutatedResult) -> None:
-        """Receive the result of a kernel without faults."""
+        """Note the result of a kernel without faults."""
+        entry = self.suite.entry(kernel)
+        for name in entry.kernels:
+            self.budgets[name, kernel.column.target] = round(result.budget, 6)
+        if left := result.drawn - result.cases:
+            head = f"{kernel.op} on {kernel.column.target}: {left} of {result.drawn} cases are left out"
+            self.problems.setdefault(f"{head}, because {entry.kernel} does not pass them without a fault")
 
 
 def mutate(
@@ -96,7 +107,7 @@ def mutate(
     kernels: Sequence[MutatedKernel],
     settings: CampaignSettings,
     known: Mapping[str, MutantResult],
-    events: CampaignEvents,
+    observed: Observations,
     workers: Workers,
 ) -> Iterator[MutantResult]:
     """Yield the result of each mutant as soon as it is known. Mutants in ``known``, by key, are not tried again.
@@ -112,7 +123,7 @@ def mutate(
     with workers.pools(plan, workers.jobs) as pool:
         if pool.shared:
             prepare(plan, suite, pool, workers.progress)
-        campaign = _Campaign(pool, LIMIT * plan.seconds, settings, workers.progress, events)
+        campaign = _Campaign(pool, LIMIT * plan.seconds, settings, workers.progress, observed)
         chosen = campaign.choose(shared)
         yield from (known[mutant.key] for _, mutant in chosen if mutant.key in known)
         yield from campaign.try_all(chosen, known)
@@ -124,7 +135,7 @@ class _Campaign:
     limit: float
     settings: CampaignSettings
     progress: Progress
-    events: CampaignEvents
+    observed: Observations
 
     def choose(self, shared: Sequence[tuple[MutatedKernel, Mapping[Level, int]]]) -> list[tuple[MutatedKernel, Mutant]]:
         """Choose the faults of each kernel."""
@@ -138,7 +149,7 @@ class _Campaign:
             try:
                 chosen += ((kernel, mutant) for mutant in future.result())
             except Exception as error:  # affects only this kernel
-                self.events.problem(kernel, error)
+                self.observed.problem(kernel, error)
             self.progress("choosing", done, len(shared))
         return chosen
 
@@ -160,7 +171,7 @@ class _Campaign:
             self.progress("planting", done, len(chosen))
         for kernel, result in unmutated.values():
             with contextlib.suppress(CallFailed, NoWorker):
-                self.events.unmutated(kernel, result.result())
+                self.observed.unmutated(kernel, result.result())
 
     def _schedule(self, function: Callable[..., T], kernel: MutatedKernel, *more: object) -> Future[T]:
         columns = (*kernel.others, kernel.column)

@@ -12,8 +12,8 @@ import pytest
 from parity.application.run import Run
 from parity.compare.verdict import Status
 from parity.engine.case_records import CaseRecord, Column
-from parity.engine.record_file import as_line
 from parity.op import Entry
+from parity.platform.serialization import json_text
 from parity.report.failures import Reproduction, not_judged
 from parity.testing.execution import Execution
 from parity.testing.failure import ParityFailure, failure_from_records
@@ -106,5 +106,5 @@ class KernelItem(pytest.Item):
             "column": [self.column.runner, self.column.target],
             "error": self.error,
             "made_by": self.suite.execution.plan.made_by.get(self.column.target, ""),
-            "records": [as_line(record) for record in self.found],
+            "records": [json_text(record).decode() for record in self.found],
         }

@@ -26,9 +26,9 @@ from parity.application.stored_results import RECORD
 from parity.compilers.rocm import TOOLCHAINS, VARIABLE
 from parity.compilers.toolchain import ROCM, as_variable
 from parity.engine.case_records import CaseRecord, Column, Provenance
-from parity.engine.record_file import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
+from parity.platform.serialization import read_json
 from parity.porting import HIPIFY, chosen_hipifier
 from parity.report.excerpts import SourceFolders
 from parity.report.failures import Reproduction
@@ -176,7 +176,7 @@ class SuitePlugin:
             self._uncompiled[entry.op.module, column[1]] = sent["error"]
         if sent["made_by"]:
             self._made_by[column[1]] = sent["made_by"]
-        self._records += map(from_line, sent["records"])
+        self._records += (read_json(line, CaseRecord, "a line of a record") for line in sent["records"])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
