@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -94,17 +95,18 @@ def judge(
     if absent := [each.kernel for each in launch.sequence if each.kernel not in code.kernels]:
         verdict = Verdict(Status.MISSING, "missing kernel", detail=str(MissingKernel(absent[0], code)))
         return CheckedCase(case, verdict, str(call.launch))
-    judging = _Judging(
-        call,
-        implementation.vendor,
-        None if call.sample else _expectation(call, ExecutableCode(session, code), oracle, baseline),
-        call.observed.device if call.observed else oracle.name if oracle and baseline else "",
-        known,
+    judge_outcome = partial(
+        _judged,
+        call=call,
+        vendor=implementation.vendor,
+        expectation=None if call.sample else _expectation(call, ExecutableCode(session, code), oracle, baseline),
+        by=call.observed.device if call.observed else oracle.name if oracle and baseline else "",
+        known=known,
     )
-    judged = judging.judged(session.execute(code, launch, call.buffers))
+    judged = judge_outcome(session.execute(code, launch, call.buffers))
     varies = judged.outcome.drawn and (first or judged.verdict.status is Status.FAIL)
     if varies and isinstance(session, SupportsNearest):
-        judged = _with_nearest(judged, judging.judged(session.nearest.execute(code, launch, call.buffers)))
+        judged = _with_nearest(judged, judge_outcome(session.nearest.execute(code, launch, call.buffers)))
     judged = _explained(case, judged, implementation, baseline)
     outcome = judged.outcome
     return CheckedCase(
@@ -288,43 +290,35 @@ def fault_verdict(fault: Fault) -> Verdict:
     return Verdict(_STATUS.get(fault.kind, usual), fault.kind, detail=fault.message)
 
 
-@dataclass(frozen=True)
-class _Judging:
-    """Judges the outcomes of one case by a vendor's limits and the expected values. ``by`` names the CUDA oracle, if
-    used. ``known`` has the meaning described in ``judge``.
+def _judged(
+    outcome: Outcome, call: Call, vendor: Vendor, expectation: Expectation | None, by: str, known: Known | None
+) -> _Judged:
+    """Return an outcome of a case with its verdict, by a vendor's limits and the expected values.
+
+    ``by`` names the CUDA oracle, if used. ``known`` has the meaning described in ``judge``.
     """
-
-    call: Call
-    vendor: Vendor
-    expectation: Expectation | None
-    by: str = ""
-    known: Known | None = None
-
-    def judged(self, outcome: Outcome) -> _Judged:
-        """Return the outcome with its verdict."""
-        if unknown := _not_captured(self.call, outcome.fault):
-            return _Judged(outcome, unknown, None, self.call)
-        if outcome.fault:
-            return _Judged(outcome, fault_verdict(outcome.fault), None, self.call)
-        call = _seen(self.call, outcome)
-        if wrong := _memory(call, outcome):
-            return _Judged(outcome, wrong, None, call)
-        if call is not self.call and not call.layout.numel:
-            unwritten = Verdict(Status.FAIL, "unwritten", detail="no block of a sample wrote an element")
-            return _Judged(outcome, unwritten, None, call)
-        expectation, references = self.expectation, call.references
-        if references and call is not self.call:
-            expectation = lambda got: references()  # noqa: E731
-        if expectation is None:
-            return _Judged(outcome, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None, call)
-        got = _outputs(call, outcome)
-        expected = expectation(got)
-        if self.known is None or call is not self.call:
-            verdict = _compare(call, expected, got, self.vendor)
-        else:
-            key = self.vendor, b"".join(each.tobytes() for each in got.values())
-            verdict = self.known[key] = self.known.get(key) or _compare(call, expected, got, self.vendor)
-        return _Judged(outcome, replace(verdict, by=self.by) if self.by else verdict, expected, call)
+    if unknown := _not_captured(call, outcome.fault):
+        return _Judged(outcome, unknown, None, call)
+    if outcome.fault:
+        return _Judged(outcome, fault_verdict(outcome.fault), None, call)
+    whole, call = call, _seen(call, outcome)
+    if wrong := _memory(call, outcome):
+        return _Judged(outcome, wrong, None, call)
+    if call is not whole and not call.layout.numel:
+        unwritten = Verdict(Status.FAIL, "unwritten", detail="no block of a sample wrote an element")
+        return _Judged(outcome, unwritten, None, call)
+    if call is not whole and (references := call.references):
+        expectation = lambda got: references()  # noqa: E731
+    if expectation is None:
+        return _Judged(outcome, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None, call)
+    got = _outputs(call, outcome)
+    expected = expectation(got)
+    if known is None or call is not whole:
+        verdict = _compare(call, expected, got, vendor)
+    else:
+        key = vendor, b"".join(each.tobytes() for each in got.values())
+        verdict = known[key] = known.get(key) or _compare(call, expected, got, vendor)
+    return _Judged(outcome, replace(verdict, by=by) if by else verdict, expected, call)
 
 
 def _seen(call: Call, outcome: Outcome) -> Call:
