@@ -20,7 +20,7 @@ from parity.engine.journal import describe_differences
 from parity.engine.known_issues import KnownIssues, load_known_issues
 from parity.engine.record_file import RecordWriter, read_record
 from parity.engine.shards import Shard
-from parity.errors import UsageError
+from parity.errors import UsageError, first_names
 from parity.op import Entry
 from parity.platform.files import naming_write_errors, read_content
 from parity.platform.serialization import checked, json_text, plain, read_json
@@ -160,6 +160,10 @@ def merge(folders: Sequence[Path], suite: Suite) -> Merged:
     known = {entry.name: entry for entry in suite.entries}
     entries = tuple(known[name] for name in heads[0]["part"]["all"])
     order = {entry.kernel: i for i, entry in enumerate(entries)}
+    for folder, each in shards.items():
+        there = {record.kernel for record in (*each.records, *each.part.without)}
+        if lacking := [name for name in each.environment["part"]["mine"] if known[name].kernel not in there]:
+            raise UsageError(f"{folder} has no result of {first_names(lacking, 3, ', ')}; run this shard again")
     return Merged(
         suite,
         head,

@@ -126,6 +126,16 @@ def test_merge_interrupted_or_replaced_shard_is_refused(parity, shards, tmp_path
     assert "does not belong to the same run as record.jsonl" in parity("merge", *shards, "-o", tmp_path / "all").err
 
 
+def test_merge_shard_without_results_of_a_kernel_is_refused(parity, shards, tmp_path):
+    path = shards[1] / "record.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    kernel = json.loads(lines[1])["kernel"]
+    path.write_bytes(b"".join(line for line in lines if f'"kernel":"{kernel}"'.encode() not in line))
+    head(shards[1])
+    result = parity("merge", *shards, "-o", tmp_path / "all")
+    assert (result.code, f"{shards[1]} has no result of " in result.err) == (2, True), result.err
+
+
 def test_shard_costs_balance_shards(parity, results, shards, tmp_path):
     path = tmp_path / "matrix.json"
     matrix = untimed(results / "whole")
