@@ -107,7 +107,7 @@ class Cache:
                         raise
                     raise self._unwritable(error) from error
                 try:
-                    (scratch / SEAL).write_text(_checksums(scratch))
+                    (scratch / SEAL).write_text(_name_line(folder) + _checksums(scratch))
                     scratch.rename(folder)
                 except OSError as error:
                     # Another process built the same key first, or the damaged entry could not be removed.
@@ -223,9 +223,15 @@ def _wait_for_builder(folder: Path) -> Iterator[None]:
 
 def _is_sound(folder: Path) -> bool:
     try:
-        return _checksums(folder) == (folder / SEAL).read_text()
+        sums = _checksums(folder)
+        return (folder / SEAL).read_text() in (_name_line(folder) + sums, sums)  # older entries have no name
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def _name_line(folder: Path) -> str:
+    """The first line of an entry's checksums, which show an entry in the place of another one."""
+    return f"# {folder.parent.name}{folder.name}\n"
 
 
 def _checksums(folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -38,7 +39,7 @@ def test_get_existing_entry_does_not_build(tmp_path):
     assert (first / "sub" / "file").read_text() == "x"
 
 
-@pytest.mark.parametrize("damage", ["change", "truncate", "delete", "add", "seal", "seal bytes"])
+@pytest.mark.parametrize("damage", ["change", "truncate", "delete", "add", "seal", "seal bytes", "other entry"])
 def test_get_damaged_entry_rebuilds_with_warning(tmp_path, caplog, damage):
     cache = Cache(tmp_path)
     folder, _ = cache.get(KEY, writes("content"))
@@ -56,6 +57,10 @@ def test_get_damaged_entry_rebuilds_with_warning(tmp_path, caplog, damage):
             seal.unlink()
         case "seal bytes":
             seal.write_bytes(b"\xff\xfe")
+        case "other entry":
+            other, _ = cache.get(KEY[::-1], writes("other"))
+            shutil.rmtree(folder)
+            other.rename(folder)
     again, hit = cache.get(KEY, writes("content"))
     assert (again, hit) == (folder, False)
     assert file.read_text() == "content"
