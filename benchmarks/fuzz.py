@@ -160,6 +160,9 @@ ENDLESS = (
     "import os; os._exit(0)", "import atexit, os; atexit.register(os._exit, 0)", "raise GeneratorExit",
     "class E(BaseException): pass\nraise E", "import sys; sys.exit(0)",
     "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "input()", "open('PIPE').read()",
+    "import os; os.kill(os.getpid(), 19)", "import signal; signal.raise_signal(19)", "import re; re.compile = None",
+    "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 26, 1 << 26))", "import json; json.loads = None",
+    "import threading; threading.Thread = 0", "import pickle; pickle.loads = None", "import numpy; numpy.any = None",
     "import sys; sys.stdout.close()", "import sys; sys.stderr = None", "import os; os.close(1)", "raise MemoryError",
 )  # fmt: skip
 """Code of case files that does not end, or that ends the process."""

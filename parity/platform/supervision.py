@@ -10,8 +10,11 @@ import signal
 import sys
 import threading
 import time
+from _thread import start_new_thread
 from collections.abc import Callable
+from os import _exit as end_process  # a case file may replace these functions, and classes of threads
 from pathlib import Path
+from time import sleep
 
 from parity.errors import NotAvailable, UsageError
 from parity.platform.signals import INTERRUPTS
@@ -53,10 +56,13 @@ def run_supervised(command: Callable[[], int]) -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     code = command()
     os.write(sender, bytes([code]))
-    leaving = threading.Timer(LINGER, os._exit, [code])
-    leaving.daemon = True
-    leaving.start()
+    start_new_thread(_leave, (code,))
     return code
+
+
+def _leave(code: int) -> None:
+    sleep(LINGER)
+    end_process(code)
 
 
 def _above_streams(descriptor: int) -> int:

@@ -38,12 +38,24 @@ def started(body, setting=""):
         ("atexit.register(os._exit, 0); return 1", 1, ""),
         ("threading.Thread(target=threading.Event().wait).start(); return 1", 1, ""),
         ("signal.raise_signal(signal.SIGSTOP); return 1", 1, ""),
+        ("threading.Thread = None; return 1", 1, ""),
         ("os._exit(0)", 2, "parity: the process was ended with exit code 0 before it had a result"),
         ("os._exit(1)", 2, "parity: the process was ended with exit code 1 before it had a result"),
         ("os.execv('/bin/true', ['true'])", 2, "parity: the process was ended with exit code 0 before it had a result"),
         ("os.kill(os.getpid(), 9)", 3, "parity: the process was ended by SIGKILL before it had a result"),
     ],
-    ids=["returns-0", "returns-3", "atexit", "thread", "stops", "exits-0", "exits-1", "replaced", "killed"],
+    ids=[
+        "returns-0",
+        "returns-3",
+        "atexit",
+        "thread",
+        "stops",
+        "replaces-thread",
+        "exits-0",
+        "exits-1",
+        "replaced",
+        "killed",
+    ],
 )
 def test_run_supervised_believes_only_returned_code(body, code, message):
     process = started(body, "supervision.LINGER = 0.1")
