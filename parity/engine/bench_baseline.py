@@ -52,12 +52,6 @@ class BenchChange:
 
 
 @dataclass(frozen=True)
-class _FileFormat:
-    format: Any = None
-    version: Any = None
-
-
-@dataclass(frozen=True)
 class _BaselineFile:
     devices: dict[str, str]
     measurements: tuple[Measurement, ...]
@@ -125,10 +119,10 @@ def parse_baseline(text: bytes, path: str) -> BenchBaseline:
     Raises:
         UsageError: The text has another format.
     """
-    kind = read_json(text, _FileFormat, path, ADVICE)
-    if kind.format != FORMAT:
+    head = read_json(text, dict[str, Any], path, ADVICE)
+    if head.get("format") != FORMAT:
         raise UsageError(f"{path} does not contain measurements; {ADVICE}")
-    if kind.version != VERSION:
-        raise UsageError(f"{path} has version {kind.version} of the format; this parity reads {VERSION}")
+    if (version := head.get("version")) != VERSION:
+        raise UsageError(f"{path} has version {version} of the format; this parity reads {VERSION}")
     stored = read_json(text, _BaselineFile, path, ADVICE)
     return BenchBaseline(stored.devices, {(m.target, m.case): m for m in stored.measurements})
