@@ -33,6 +33,7 @@ class Sensitivity:
             were, and the text of the case, by output.
         updated: outputs that are also inputs. A kernel may leave one as it found it, such as a lock.
         cases: the number of passing cases.
+        moved: whether a captured launch has changed memory; None without captured launches.
     """
 
     accepted: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Sensitivity:
     gaps: dict[str, tuple[int, str]] = field(default_factory=dict)
     updated: set[str] = field(default_factory=set)
     cases: int = 0
+    moved: bool | None = None
 
     def add(self, checked: CheckedCase, call: Call, vendor: Vendor) -> None:
         """Add a passing case."""
@@ -48,13 +50,16 @@ class Sensitivity:
             left, self.accepted[name] = self.accepted.get(name, frozenset(MISTAKES)), frozenset()
             with suppress(UsageError):  # a function of the reference that raises does not accept
                 self.accepted[name] = left and left & accepted_mistakes(expected, vendor)
-            if call.references is None and call.observed is None and expected.value.size:
+            if call.references is None and expected.value.size:
                 before = call.outputs[name].view(call.buffers[name].data)
-                left = bit_patterns(before) == bit_patterns(checked.outputs[name])
+                same = bit_patterns(before) == bit_patterns(checked.outputs[name])
+                if call.observed:
+                    self.moved = bool(self.moved or not same.all())
+                    continue
                 self.updated |= {name} & call.inputs.keys()
-                self.written[name] = not left.all() or self.written.get(name, False)
-                if left.sum() > _GAP * left.size:
-                    gap = left.size, str(checked.case)
+                self.written[name] = not same.all() or self.written.get(name, False)
+                if same.sum() > _GAP * same.size:
+                    gap = same.size, str(checked.case)
                     self.gaps[name] = min(gap, self.gaps.get(name, gap))
 
     @property
@@ -74,6 +79,9 @@ class Sensitivity:
 
     def failure(self, op: str, *, may_be_vacuous: bool) -> Verdict | None:
         """Return the failure of a kernel whose cases have all been judged; None if the cases can fail."""
+        if self.moved is False:
+            detail = "no captured launch of this kernel changes memory, so no value was judged; capture one that does"
+            return Verdict(Status.NOT_JUDGED, "not captured", detail=detail)
         unwritten = [name for name, written in self.written.items() if not written]
         if any(self.written.values()) or self.cases < _ENOUGH:
             unwritten = [name for name in unwritten if name not in self.updated]

@@ -134,7 +134,8 @@ class Worker:
             text, failure = gap
             passed = (number for number, record in enumerate(records) if record.case == text)
         if failure and (task.shrink or task.cases is None) and (first := next(passed, None)) is not None:
-            verdict = replace(failure, wrong=records[first].verdict.total, total=records[first].verdict.total)
+            total = records[first].verdict.total if failure.failed else 0
+            verdict = replace(failure, wrong=total, total=total)
             records[first] = self._mark(replace(records[first], verdict=verdict))
         return records
 

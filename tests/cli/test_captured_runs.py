@@ -1,7 +1,9 @@
 """``parity run --captured``: launches that programs made on an H100, replayed on emulated AMD GPUs."""
 
 import json
+import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,20 @@ def test_run_captured_cooperative_launch_is_not_judged(replay):
     assert result.code == 3
     assert "4 passed, 0 failed, 2 not judged" in result.out
     assert "synchronization of a whole grid" in result.err
+
+
+def test_run_captured_launches_that_change_nothing_are_not_judged(parity, tmp_path):
+    folder = Path(shutil.copytree(CAPTURES / "kernels", tmp_path / "port"))
+    source = folder / "saxpy.cu"
+    source.write_text(source.read_text().replace("if (i < n)", "if (i < 0)"))
+    capture = tmp_path / "idle.capture"
+    with zipfile.ZipFile(CAPTURES / "saxpy.capture") as old, zipfile.ZipFile(capture, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, re.sub(rb'"after":"\w*"', b'"after":""', content) if "jsonl" in name else content)
+        new.comment = old.comment
+    result = parity("run", "--captured", capture, "--kernels", folder, "--target", TARGETS)
+    assert (result.code, "no captured launch of this kernel changes memory" in result.err) == (3, True), result.err
 
 
 def test_run_captured_other_signature_is_not_judged(replay):
