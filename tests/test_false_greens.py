@@ -91,7 +91,9 @@ class Attempt:
     says: str = ""
     command: tuple[str, ...] = RUN
     later: Edits = ()
-    """Edits after a first run, which passes; then the command runs again."""
+    """Edits after a first run; then the command runs again."""
+    first: int = 0
+    """The exit code of the first run. Another code than 0 asks for a first run without later edits, too."""
     alone: bool = False
     """Run in a separate process, which the case file may end."""
 
@@ -259,24 +261,56 @@ ATTEMPTS = {
     "reference-raises": Attempt(WRONG + in_reference("1 / 0"), 3, "ZeroDivisionError"),
     "reference-exits": Attempt(WRONG + in_reference("exit(0)"), 3, "SystemExit"),
     "reference-ends-process": Attempt(WRONG + in_reference("__import__('os')._exit(0)"), 1, alone=True),
-    "reference-of-other-type": Attempt(WRONG + reference("np.asarray(x)"), 1, "it must return an Expected"),
-    "reference-of-other-shape": Attempt(WRONG + reference("reference.Expected(x[:0])"), 1, "the reference gives"),
+    "reference-of-other-type": Attempt(WRONG + reference("np.asarray(x)"), 2, "it must return an Expected"),
+    "reference-of-other-shape": Attempt(WRONG + reference("reference.Expected(x[:0])"), 2, "the reference gives"),
     "reference-returns-input-buffer": Attempt(WRONG + reference("reference.Expected(x)"), 1, "value"),
     "reference-of-other-types": Attempt(
-        WRONG + reference('{"out": np.asarray(x)}'), 1, "mapping of out, in which out is of type ndarray"
+        WRONG + reference('{"out": np.asarray(x)}'), 2, "mapping of out, in which out is of type ndarray"
+    ),
+    "reference-of-complex-numbers": Attempt(
+        WRONG + reference("reference.Expected(x.astype('c16'))"), 2, "the declaration of leaky_relu.leaky_relu is wrong"
+    ),
+    "reference-of-a-number": Attempt(
+        WRONG + reference("reference.Expected(np.float32(0))"), 2, "the declaration of leaky_relu.leaky_relu is wrong"
+    ),
+    "reference-of-other-output": Attempt(WRONG + reference("{'aux': reference.Expected(x)}"), 2, "a mapping of aux"),
+    "alternatives-with-own-operators": Attempt(
+        WRONG
+        + at_start("class Equal(np.ndarray):\n    def __array_ufunc__(self, *a, **k): return np.ones(self.shape, bool)")
+        + reference(f"reference.Expected({EXACT}, alternatives=({EXACT}.view(Equal),))"),
+        2,
+        "alternatives[0] of type Equal",
+    ),
+    "bounds-with-masked-arrays": Attempt(
+        WRONG
+        + reference(
+            f"reference.Expected({EXACT}, lambda _: reference.Bounds(np.ma.masked_all(x.shape), 0, wide * 0, wide * 0))"
+        ),
+        1,
+        "is of type MaskedArray",
+    ),
+    "bounds-only-once": Attempt(
+        WRONG
+        + at_start("CALLS = []")
+        + in_reference("CALLS.clear()")
+        + reference(
+            f"reference.Expected({EXACT}, lambda _: CALLS.append(1) or reference.Bounds("
+            "wide, 0.0, *(wide * 0 + 1e30 * (len(CALLS) == 1),) * 2))"
+        ),
+        1,
     ),
     "reference-of-own-class": Attempt(
         WRONG
         + at_start("from parity.reference import Expected\nclass Own(Expected): pass")
         + reference("Own(x, unspecified=True)"),
-        1,
+        2,
         "the reference returns one Own; it must return an Expected",
     ),
     "reference-of-array-with-own-operators": Attempt(
         WRONG
         + at_start("class Equal(np.ndarray):\n    def __array_ufunc__(self, *a, **k): return np.ones(self.shape, bool)")
         + reference("reference.Expected(x.view(Equal))"),
-        1,
+        2,
         "the reference gives a Equal for out",
     ),
     "reference-none": Attempt(WRONG + reference("None"), 1, "it must return an Expected"),
@@ -301,6 +335,13 @@ ATTEMPTS = {
     "cases-without-threads-for-small-sizes": Attempt(
         WRONG + declared("grid='numel-9'"), 2, "'numel-9' is -8 with numel=1: a launch needs 1 or more along every dim"
     ),
+    "cases-op-with-own-call": Attempt(
+        WRONG + edit(CASES, "leaky_relu_op = Op(", "Op.call = lambda *_: exit(0)\nleaky_relu_op = Op("),
+        2,
+        "replaces parity.op.Op.call",
+        alone=True,
+    ),
+    "cases-op-in-a-list": Attempt(WRONG + edit(CASES, "leaky_relu_op = Op(", "ops = [0][1:], Op("), 2, "declare no op"),
     "cases-op-of-own-class": Attempt(
         WRONG + edit(CASES, "import Op", "import Op as Base\n\nclass Op(Base):\n    pass"),
         2,
@@ -356,6 +397,15 @@ ATTEMPTS = {
         "line 2 does not match its checksum",
         (*RUN, "--resume"),
         later=edit("parity-out/record.jsonl", '"status":"pass"', '"status":"fail"'),
+    ),
+    "resume-of-failed-run": Attempt(WRONG, 1, "value", (*RUN, "--resume"), first=1),
+    "resume-with-known-issues": Attempt(WRONG, 2, "known issues", (*RUN, "--resume"), later=known(ulps="1e9"), first=1),
+    "resume-without-checksums": Attempt(
+        (),
+        2,
+        "line 1 does not match its checksum",
+        (*RUN, "--resume"),
+        later=edit("parity-out/record.jsonl", '{"sha256":"', '{"sha":"'),
     ),
     "kernel-without-op-is-named": Attempt(
         edit(KERNEL, "extern", 'extern "C" __global__ void other_f32(float* out) { out[0] = 0.0f; }\nextern'),
@@ -609,8 +659,8 @@ def test_run_of_wrong_project_does_not_pass(attempt, project, capfd, request):
     if attempt.needs_nvcc:
         request.getfixturevalue("with_nvcc")
     apply(attempt.edits)
-    if attempt.later:
-        assert main([*RUN]) == 0
+    if attempt.later or attempt.first:
+        assert main([*RUN]) == attempt.first
     apply(attempt.later)
     capfd.readouterr()
     if attempt.alone:
