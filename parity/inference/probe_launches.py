@@ -116,10 +116,11 @@ class ProbeLaunches:
     begins after ``deadline`` (``time.process_time``). ``fault`` describes the first launch that failed, ``race`` the
     first one with a data race in shared memory, and ``raced`` are the configurations with one in global memory.
     ``cost`` is the number of instructions of the last launch, and ``too_long`` are the configurations that need more.
-    ``before`` is True as long as every launch ends with an access before the begin of a buffer that is not far away, as
-    from a null pointer, and that does not depend on the content of tensors. ``constants`` are the contents of ``__constant__`` variables. A race counts with one of
-    ``blocks``, None for any. If it ``grows``, a launch that reaches far is repeated with larger allocations: it shows
-    only their sizes. With ``lds_races``, a data race in shared memory is not a fault.
+    ``before`` is True as long as every launch ends with an access before the begin of a buffer that is not far away,
+    as from a null pointer, and that does not depend on the content of tensors. ``constants`` are the contents of
+    ``__constant__`` variables. A race counts with one of ``blocks``, None for any. If it ``grows``, a launch that
+    reaches far is repeated with larger allocations: it shows only their sizes. With ``lds_races``, a data race in
+    shared memory is not a fault.
     """
 
     def __init__(
