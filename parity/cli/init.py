@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -205,9 +204,10 @@ def _write_cases(
     modules = chosen.modules(modules)
     texts = HostTexts(project.kernels, project.sides.cuda)
     modules = {name: path for name, path in modules.items() if chosen.has_source(texts.whole(path))}
-    words = {word for path in modules.values() for word in re.findall(r"\w+", texts.whole(path))}
-    if unknown := chosen.unknown(modules, words):
+    named = {name: chosen.named(name, texts.whole(path)) for name, path in modules.items()}
+    if unknown := [name for name in chosen.names if not any(name in each for each in named.values())]:
         raise _unknown(project, unknown, modules, texts)
+    modules = {name: path for name, path in modules.items() if named[name] or not chosen.names}
     instantiated = {name: chosen.templates(texts.whole(path)) for name, path in modules.items()}
     settings = BuildSettings(project.sides, kernels=instantiated)
     try:

@@ -16,6 +16,8 @@ from parity.inference.spec import AXES, GRID_EXTENTS, InferredSpec, Numbers, Tri
 
 _FEW_BLOCKS, _EXPENSIVE = 16, 300_000
 """Blocks along an axis, and instructions of a launch, from which on no more blocks are tried."""
+_MOST_EACH = 37
+"""The largest number that has a block for each."""
 _MOST_BLOCKS = 512
 """More blocks along an axis than the smallest numbers need."""
 
@@ -64,6 +66,8 @@ def hinted_spec(experiment: Experiment, hint: LaunchHint, condition: Condition) 
     limits: tuple[str, ...] = (f"{given or 0} <= {MAX_SHARED}", f"{experiment.threads or 1} <= {MAX_THREADS}")
     limits = tuple(text for text in limits if expression(text).names)
     choices = [each for each in experiment.choices(condition, hint.block, grid) if holds(limits, each)]
+    if condition == Condition():  # more blocks show nothing, and launches of many axes would take too long
+        choices = [{**each, **{name: min(each[name], _MOST_EACH) for name in {*grid} & {*each}}} for each in choices]
     if len(choices) < 2:
         return None
     is_computed = bool(expression(given or "0").names)

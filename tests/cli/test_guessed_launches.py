@@ -266,7 +266,7 @@ BY_DATA = {
     "letters": ('shapes="text: n; bins: 7"', "points=(97, 122, 123)", 'updates={"bins": "i32"}'),
     "shortest": ('shapes="d: n n"', 'where="n > k"', 'data={"d": ("0..3",)}'),
     "picked": ('shapes="x: from_+10; y: 10"',),
-    "banded": ('shapes="bits: 192; of: 48; kind: 25; cost: 28; out: 162"', '"of": "i16", "kind": "i8", "cost": "i32"'),
+    "banded": ('shapes="bits: 117; of: 17; kind: 57; cost: 73; out: 8"', '"of": "i16", "kind": "i8", "cost": "i32"'),
 }
 
 
@@ -314,6 +314,16 @@ __global__ void whole_blocks(int b, int n, const float* x, float* y) {  // block
         y[i * n + j] = x[i * n + j] * x[i * n + j];
     }
 }
+__global__ void far(int images, int points, int boxes, const float* at, const float* box, float* y) {
+    int p = blockIdx.x * blockDim.x + threadIdx.x, b = blockIdx.y, image = blockIdx.z;
+    if (p >= points || b >= boxes || image >= images) return;
+    float sum = 0;
+    for (int i = 0; i < 24; i++) {
+        float by = at[(image * points + p) * 24 + i] - box[(image * boxes + b) * 24 + i];
+        sum += by * by;
+    }
+    y[(image * points + p) * boxes + b] = sqrtf(sum);
+}
 __global__ void by_one(int n, const float* x, float* y) {
     for (int i = 0; i < n; i++) y[i] += x[i];
 }
@@ -323,6 +333,7 @@ void host(float* x, float* y, int n, int k) {
     softmax<<<(rows + threads - 1) / threads, threads>>>(x, y, columns, count);
     fir<<<(left + threads - 1) / threads, threads>>>(x, x, y, n, k, left);
     by_one<<<1, 1>>>(n, x, y);
+    far<<<dim3((n + 255) / 256, k, rows), 256>>>(rows, n, k, x, x, y);
     whole_blocks<<<dim3(rows, n / 1024), 1024>>>(rows, n, x, y);
     greatest<<<(columns + 255) / 256, 256>>>(x, y, rows, columns);
 }
@@ -340,6 +351,7 @@ BY_HOST = {
         'grid="ceil((n-k+1)/128)"',
     ),
     "whole_blocks": ('shapes="x: b n; y: b n"', 'where="n % 1024 == 0"', 'grid="b, n//1024"'),
+    "far": ('shapes="at: images 24*points; box: images 24*boxes; y: images points boxes"', "boxes, images"),
     "by_one": ('shapes="x: n; y: n"', 'grid="1"', "block=1,"),
     "greatest": ('shapes="x: rows cols; y: cols"', 'where="rows > 0"'),
 }

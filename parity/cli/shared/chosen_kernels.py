@@ -37,11 +37,12 @@ class ChosenKernels:
         chosen = set().union(*named.values())
         return {name: path for name, path in modules.items() if name in chosen}
 
-    def unknown(self, modules: Collection[str], words: Collection[str]) -> list[str]:
-        """Return the names that belong to no module, and that are not among the words of the sources."""
-        patterns = ((name, name.rpartition(".")[2]) for name in self.names)
-        kernels = [name for name, kernel in patterns if not fnmatch.filter(words, kernel)]
-        return [name for name in kernels if not any(_contains(each, name) for each in modules)]
+    def named(self, module: str, text: str) -> set[str]:
+        """Return the names that belong to a module, or that its sources mention."""
+        words = set(re.findall(r"\w+", text)) if self.names else ()
+        return {
+            name for name in self.names if _contains(module, name) or fnmatch.filter(words, name.rpartition(".")[2])
+        }
 
     def has_kernel(self, module: str, symbol: str) -> bool:
         """Return True if the kernel is chosen by its module, its name, or both, and was captured."""
