@@ -199,8 +199,8 @@ ATTEMPTS = {
     "tolerance-1e300": Attempt(WRONG + within("1e300"), 1, "vacuous"),
     "tolerance-2**31": Attempt(WRONG + within("2.0**31"), 1, "vacuous"),
     "tolerance-2**24": Attempt(WRONG + within("2.0**24"), 1, "vacuous"),
-    "tolerance-infinite": Attempt(WRONG + within("np.inf"), 1, "a budget is 0 or more"),
-    "tolerance-nan": Attempt(WRONG + within("np.nan"), 1, "a budget is 0 or more"),
+    "tolerance-infinite": Attempt(WRONG + within("np.inf"), 2, "a budget is 0 or more"),
+    "tolerance-nan": Attempt(WRONG + within("np.nan"), 2, "a budget is 0 or more"),
     "bounds-infinite": Attempt(
         WRONG + reference("reference.Expected(x, lambda _: reference.Bounds(wide, 0.0, wide*0+np.inf, wide*0+np.inf))"),
         1,
@@ -238,7 +238,7 @@ ATTEMPTS = {
         "alternatives of type ndarray",
     ),
     "unspecified-by-numbers": Attempt(
-        WRONG + reference(f"reference.Expected({EXACT}, unspecified=x)"), 1, "of type float32 instead of bool"
+        WRONG + reference(f"reference.Expected({EXACT}, unspecified=x)"), 2, "of type float32 instead of bool"
     ),
     "bounds-of-other-shape": Attempt(
         WRONG + reference(f"reference.Expected({EXACT}, lambda _: reference.Bounds(wide[None], 0.0, 9e9, 9e9))"),
@@ -260,7 +260,7 @@ ATTEMPTS = {
     ),
     "reference-raises": Attempt(WRONG + in_reference("1 / 0"), 3, "ZeroDivisionError"),
     "reference-exits": Attempt(WRONG + in_reference("exit(0)"), 3, "SystemExit"),
-    "reference-ends-process": Attempt(WRONG + in_reference("__import__('os')._exit(0)"), 1, alone=True),
+    "reference-ends-process": Attempt(WRONG + in_reference("__import__('os')._exit(0)"), 2, alone=True),
     "reference-of-other-type": Attempt(WRONG + reference("np.asarray(x)"), 2, "it must return an Expected"),
     "reference-of-other-shape": Attempt(WRONG + reference("reference.Expected(x[:0])"), 2, "the reference gives"),
     "reference-returns-input-buffer": Attempt(WRONG + reference("reference.Expected(x)"), 1, "value"),
@@ -313,7 +313,7 @@ ATTEMPTS = {
         2,
         "the reference gives a Equal for out",
     ),
-    "reference-none": Attempt(WRONG + reference("None"), 1, "it must return an Expected"),
+    "reference-none": Attempt(WRONG + reference("None"), 2, "it must return an Expected"),
     # Cases.
     "cases-only-empty": Attempt(WRONG + declared("choices={'numel': (0,)}"), 2),
     "cases-where-empty": Attempt(WRONG + declared("shapes='x: n; out: n', where='n == 0'"), 3, "compared"),
@@ -465,7 +465,7 @@ ATTEMPTS = {
     "thread-ends-process": Attempt(
         WRONG + at_start("import os, threading\nthreading.Timer(0.2, os._exit, (0,)).start()"), 1, "value", alone=True
     ),
-    "import-forks": Attempt(WRONG + at_start("__import__('os').fork()"), 1, "1 kernel, 28 cases", alone=True),
+    "import-forks": Attempt(WRONG + at_start("__import__('os').fork()"), 1, "1 kernel, 29 cases", alone=True),
     "reference-forks": Attempt(WRONG + in_reference("__import__('os').fork()"), 1, "value", alone=True),
     "import-adds-exit-code": Attempt(
         at_start("from parity.errors import UsageError\nUsageError.exit_code = 0\n1 / 0"),
