@@ -12,8 +12,8 @@ import pytest
 from parity.compare.arbitration import Conclusion
 from parity.compare.verdict import Mismatch, Status, Verdict
 from parity.engine.case_records import CaseRecord, Column, CrossVendorComparison
-from parity.engine.record_file import as_line, records_without_code
-from parity.platform.serialization import NULL_RULE
+from parity.engine.record_file import records_without_code
+from parity.platform.serialization import NULL_RULE, json_text
 from parity.report.document import as_json
 from parity.report.matrix import make_matrix
 from parity.report.schema import schemas
@@ -59,7 +59,7 @@ def matrix(suite, failing):
 
 
 def test_record_with_infinite_distance_conforms(failing, conforms):
-    line = json.loads(as_line(failing))
+    line = json.loads(json_text(failing))
     assert (line["verdict"]["budget"], line["verdict"]["first"]["ulps"], line["against"]["budget"]) == (None,) * 3
     assert conforms("record", line)
 
@@ -73,7 +73,7 @@ def test_matrix_with_failures_conforms(matrix, conforms):
     ("name", "value"), [("case", 1), ("verdict", {"status": "passed"}), ("against", {}), ("instructions", None)]
 )
 def test_invalid_record_does_not_conform(failing, conforms, name, value):
-    line = json.loads(as_line(failing))
+    line = json.loads(json_text(failing))
     assert conforms("record", {**line, name: value}) == (value is None)
     del line["verdict"]
     assert not conforms("record", line)
