@@ -232,7 +232,7 @@ def _misdeclared(record: CaseRecord, op: Skeleton, declared: Op) -> str:
         return ""
     message = in_one_line(record.verdict.detail)
     is_race = record.where.side == "cuda" and record.verdict.kind.startswith(RACES) and f"of {LDS}:" in message
-    if is_race and not is_scatter(message):
+    if is_race and op.shows_races and not is_scatter(message):
         return f"{message}; in {record.case}"
     detail = record.verdict.detail.strip().splitlines()
     place = f"in {record.case}: {detail[0] if detail else record.verdict.kind}"

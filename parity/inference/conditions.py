@@ -48,11 +48,13 @@ def credible_blocks(name: str, launches: Sequence[HostLaunch], flow: Flow) -> fr
     """Return the blocks with which a data race shows a mistake of the kernel. None for any block.
 
     These are the constant blocks of the host's code. If it computes all blocks, none is credible for a kernel that
-    divides dynamic shared memory into parts of computed sizes.
+    divides dynamic shared memory into parts of computed sizes. Without any launch, none is credible for a kernel whose
+    blocks have several axes.
     """
     given = filter(None, _given(template_arguments(name), launches))  # launches of Triton kernels state no block
     blocks = {(x, y, z) for x, y, z in ((*sizes, 1, 1)[:3] for sizes in given) if x * y * z}
-    is_any = flow.fixed or not (blocks or (launches and flow.dynamic))
+    is_open = flow.dynamic if launches else len(flow.thread_axes) > 1
+    is_any = flow.fixed or not (blocks or is_open)
     return None if is_any else frozenset(blocks)
 
 

@@ -20,11 +20,21 @@ from typing import Any, cast
 from parity.errors import ParityError
 from parity.inference.argument_kinds import argument_kinds
 from parity.inference.call import DeclaredCall, guessed_call, inferred_call
+from parity.inference.conditions import credible_blocks
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch, accepted
 from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import SUFFIXES, Probe, Signature, read_signature, type_variables
-from parity.inference.spec import ALWAYS_FAULTS, FOLLOWS, GRID_EXTENTS, RACES, IndexRole, InferredSpec, KernelArgument
+from parity.inference.spec import (
+    ALWAYS_FAULTS,
+    FOLLOWS,
+    GRID_EXTENTS,
+    RACES,
+    IndexRole,
+    InferredSpec,
+    KernelArgument,
+    triple,
+)
 from parity.inference.structures import Structures
 from parity.inference.tensor_roles import (
     ConstantTable,
@@ -76,6 +86,7 @@ class Skeleton:
         launched: Where and how host code launches the kernel.
         doubt: Why the results of CUDA and AMD may differ without a mistake of the port.
         finding: A mistake of the kernel, which its cases show.
+        shows_races: True if a data race with this block shows a mistake of the kernel.
         again: Declares the kernel more carefully after this declaration failed for a reason. None if nothing is left.
     """
 
@@ -88,6 +99,7 @@ class Skeleton:
     launched: str = ""
     doubt: str = ""
     finding: str = ""
+    shows_races: bool = True
     again: Callable[[str], Skeleton | None] = field(default=lambda reason: None, compare=False)
 
     @property
@@ -271,6 +283,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         launched=_launched(one),
         doubt=_doubt(one, spec),
         finding=spec.race if spec else "",
+        shows_races=_shows_races(one, spec),
         again=partial(_again, name, source, alike, attempt),
     )
 
@@ -436,6 +449,11 @@ def _doubt(one: Signature, spec: InferredSpec | None) -> str:
     if one.flow and spec and not spec.distinct and any(use.scattered for use in one.flow.uses.values()):
         return "it writes to positions that it reads from memory, and with guessed data threads may meet there"
     return ""
+
+
+def _shows_races(one: Signature, spec: InferredSpec | None) -> bool:
+    blocks = credible_blocks(one.pattern, one.launches, one.flow) if one.flow and spec else None
+    return not spec or blocks is None or bool(spec.race or spec.threads) or triple(spec.block) in blocks
 
 
 def _launched(one: Signature) -> str:

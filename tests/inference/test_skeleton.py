@@ -110,6 +110,11 @@ def test_mask_draws_the_number_that_it_is_compared_with_unless_it_is_constant(bo
     assert [*values(found, "choices")] == [each for each in [bound] if each.isidentifier()]
 
 
+@pytest.mark.parametrize(("axes", "shown"), [("x", True), ("xy", False)])
+def test_race_with_a_guessed_block_of_two_axes_is_no_mistake(axes, shown):
+    assert declared(PUT, Flow(("u64", "u64"), USES, thread_axes=frozenset(axes))).shows_races is shown
+
+
 def test_again_after_distinct_integers_show_too_little_draws_calm_numbers():
     calm = declared(MERGED).again(RACE).again(f"with what was guessed, {TOO_LITTLE} in k.merged[f32]")
     assert values(calm, "data")["y"] == ("0..3",) and not values(calm, "indices")
