@@ -96,6 +96,12 @@ def test_bytes_of_structures_may_be_bools(kernel, data):
     assert values(declared(kernel, Flow(("u64", "u64"), USES)), "data") == data
 
 
+@pytest.mark.parametrize(("types", "doubt"), [(("f32", "u8"), "fields have several types"), (("f32",), "")])
+def test_data_for_structures_of_several_types_is_doubtful(types, doubt):
+    uses = {**USES, (0, 0): Use(frozenset(types), first="ld", width=4)}
+    assert doubt in (found := declared(FLAGGED, Flow(("u64", "u64"), uses)).doubt) and bool(doubt) == bool(found)
+
+
 @pytest.mark.parametrize(("kernel", "name"), [(PUT, "x"), (MERGED, "y")])
 def test_again_after_race_draws_distinct_integers(kernel, name):
     found = declared(kernel).again(RACE)
