@@ -50,13 +50,13 @@ def main(folder: Path) -> None:
 
 def functions() -> Iterator[tuple[str, str, str]]:
     """Yield the module, the kernel and the op of each function."""
-    seen = Counter[str]()
+    seen = Counter[tuple[str, str]]()
     for row in read_table(Path(__file__).with_suffix(".csv")):
         module, result, types = row["module"], row["result"], row["arguments"].split(" | ")
-        named = [each.replace("*", way) for each in row["functions"].split() for way in _roundings(each)]
-        for function in named:
-            seen[f"{module} {function}"] += 1
-            name = f"of_{function}" + f"_{seen[f'{module} {function}']}" * (seen[f"{module} {function}"] > 1)
+        for function in _names(row["functions"]):
+            seen[module, function] += 1  # some functions have several overloads
+            count = seen[module, function]
+            name = f"of_{function}" + f"_{count}" * (count > 1)
             kernel = KERNEL.format(
                 name=name, result=result, function=function,
                 parameters=", ".join(f"const {each}* x{k}" for k, each in enumerate(types)),
@@ -67,8 +67,9 @@ def functions() -> Iterator[tuple[str, str, str]]:
             yield module, kernel, op
 
 
-def _roundings(function: str) -> tuple[str, ...]:
-    return ROUNDINGS if "*" in function else ("",)
+def _names(functions: str) -> Iterator[str]:
+    for each in functions.split():
+        yield from dict.fromkeys(each.replace("*", rounding) for rounding in ROUNDINGS)
 
 
 if __name__ == "__main__":

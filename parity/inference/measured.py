@@ -236,7 +236,7 @@ def _choices(
 
 def _shifted(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[bool, int], InferredSpec] | None:
     """Return ``_measured`` for the first range of integers other than 0 to 3 with which the launch does not fault."""
-    has_bytes = any(each.is_pointer and each.dtype.name in ("i8", "u8") for each in experiment.args)
+    has_bytes = any(each.dtype.name in ("i8", "u8") for each in experiment.pointers)
     ranges = ((_MARGIN, _INTEGERS[-1]), *(_CHARACTERS if has_bytes else ()))
     return next(filter(None, (_measured(experiment, config, least, span) for least, span in ranges)), None)
 

@@ -7,6 +7,21 @@ import pytest
 from parity.application import case_files
 from parity.cli import init
 
+
+@pytest.fixture
+def inferred(parity, tmp_path, monkeypatch, with_nvcc):
+    """Return a function that runs ``parity init`` for a source and returns the text of the case file."""
+
+    def case_file(source: str) -> str:
+        (tmp_path / "src").mkdir()
+        (tmp_path / "src" / "kernels.cu").write_text(source)
+        monkeypatch.chdir(tmp_path)
+        assert parity("init", "--kernels", "src").code == 0
+        return (tmp_path / "cases" / "kernels.py").read_text()
+
+    return case_file
+
+
 KERNELS = """
 template <int TILE> __global__ void product(const float* a, const float* b, float* c, int M, int N, int K) {
     __shared__ float as[TILE][TILE], bs[TILE][TILE];
@@ -400,12 +415,8 @@ __global__ void at_times(const int* key, const float* a, float* out) {
 """
 
 
-def test_init_declares_kernels_whose_launches_reach_half_of_their_tensors(parity, tmp_path, monkeypatch, with_nvcc):
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "keys.cu").write_text(SELDOM)
-    monkeypatch.chdir(tmp_path)
-    assert parity("init", "--kernels", "src").code == 0
-    text = (tmp_path / "cases" / "keys.py").read_text()
+def test_init_declares_kernels_whose_launches_reach_half_of_their_tensors(inferred):
+    text = inferred(SELDOM)
     assert "# To be completed: the number of elements of a, b and c is missing: no launch accesses them." in text, text
     assert 'shapes="key: 512; a: 512; out: 512",  # a guess' in text, text
 
@@ -419,12 +430,8 @@ __global__ void pooled(int count, const float* x, const float* by, float* y, int
 """
 
 
-def test_single_launch_has_numbers_that_differ_and_their_product(parity, tmp_path, monkeypatch, with_nvcc):
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "pooled.cu").write_text(POOLED)
-    monkeypatch.chdir(tmp_path)
-    assert parity("init", "--kernels", "src").code == 0
-    text = (tmp_path / "cases" / "pooled.py").read_text()
+def test_single_launch_has_numbers_that_differ_and_their_product(inferred):
+    text = inferred(POOLED)
     assert "count:i32=72 x by y images:i32=3 depth:i32=4 rows:i32=2 cols:i32=3" in text, text
     assert "by: 3; y: 72" in text, text
 
