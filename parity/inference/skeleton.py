@@ -65,6 +65,8 @@ _MANY, _FEW = 24, 3
 """Ops of a file from which on templates share this number, and instances that a template has at least."""
 _CHOICE = re.compile(r"\b(?:\d+|true|false)\b")
 """Matches the arguments of a template that are not types."""
+_USUAL = re.compile(r"\bfloat\b")
+"""Matches the usual type of an instance."""
 LEFT_OUT = "more of its instances have no op; the same command adds some each time"
 """The end of the message for a template with too many instances."""
 _CALMEST = 2
@@ -179,7 +181,8 @@ def skeletons(
 
 
 def _chosen(instances: Sequence[tuple[str, list[Signature]]], most: int) -> list[tuple[str, list[Signature]]]:
-    """Return instances of a template: first those with different types, then some of the others."""
+    """Return instances of a template: first those with different types, ``float`` before others, then some more."""
+    instances = sorted(instances, key=lambda each: not _USUAL.search(each[1][0].text.partition("(")[0]))
     firsts = dict[str, tuple[str, list[Signature]]]()
     for each in instances:
         firsts.setdefault(_CHOICE.sub("", each[1][0].pattern), each)
