@@ -436,6 +436,19 @@ def test_single_launch_has_numbers_that_differ_and_their_product(inferred):
     assert "by: 3; y: 72" in text, text
 
 
+BETWEEN = """
+__global__ void between(const float* x, float* y, float near, float far, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n || near >= far) return;
+    y[i] = fminf(fmaxf(x[i], near), far);
+}
+"""
+
+
+def test_probed_numbers_ascend_because_they_may_be_limits(inferred):
+    assert 'args="x y near far n:i32' in (text := inferred(BETWEEN)) and "# To be completed" not in text, text
+
+
 def test_run_failure_lists_guessed_parts_of_declaration(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "adds.cu").write_text(
