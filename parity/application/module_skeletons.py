@@ -87,7 +87,7 @@ def _probe(
 ) -> InferredSpec | str:
     assert flow
     name = source_name(symbol)
-    launches = accepted(host.launches.get(unqualified(name), ()), len(cuda.kernels[symbol].args))
+    launches = accepted(host.launches.get(unqualified(name), ()), name, len(cuda.kernels[symbol].args))
     launches = fitting(of_instance(launches, name), flow.thread_axes)
     kernel = ProbedKernel(cuda, symbol, args, flow, launches)
     if host.captured:

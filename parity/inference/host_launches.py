@@ -80,9 +80,12 @@ class HostLaunch:
     constants: Mapping[int, int] = field(default_factory=dict)
 
 
-def accepted(launches: Sequence[HostLaunch], parameters: int) -> Sequence[HostLaunch]:
-    """Return the launches without more arguments than a kernel has. The others are for kernels of the same name."""
-    return [each for each in launches if len(each.arguments) <= parameters]
+def accepted(launches: Sequence[HostLaunch], name: str, parameters: int) -> Sequence[HostLaunch]:
+    """Return the launches without more arguments than a kernel has, and with template arguments only for a template.
+
+    The others are for kernels of the same name. ``name`` includes the template's arguments.
+    """
+    return [each for each in launches if len(each.arguments) <= parameters and ("<" in name or not each.template)]
 
 
 def fitting(launches: Sequence[HostLaunch], axes: Collection[str]) -> Sequence[HostLaunch]:

@@ -147,7 +147,7 @@ def skeletons(
     for kernel in kernels:
         probe = probes.get(kernel.name) if probes is not None else None
         host = (launches or {}).get(unqualified((spelled(kernel.name) or (kernel.name,))[0]), ())
-        host = tuple(accepted(host, len(kernel.args)))
+        host = tuple(accepted(host, source_name(kernel.name), len(kernel.args)))
         one = replace(read_signature(kernel, (flows or {}).get(kernel.name), probe, structures), launches=host)
         overload = "" if one.types else one.text
         groups.setdefault((one.pattern, tuple(each.name for each in one.args), overload), []).append(one)

@@ -58,9 +58,12 @@ def test_pointers_to_arrays_hide_no_types():
     assert values(found, "inputs") == {"x": "i16"} and values(found, "updates") == {"y": "f32"}
 
 
-@pytest.mark.parametrize(("arguments", "launched"), [("abc", "k.cpp:7, as lit<<<1, 64>>>"), ("abcd", "")])
-def test_launches_with_more_arguments_are_for_another_kernel(arguments, launched):
-    launch = HostLaunch("lit", (), (64,), text="lit<<<1, 64>>>", at=7, path="k.cpp", arguments=tuple(arguments))
+@pytest.mark.parametrize(
+    ("template", "arguments", "launched"),
+    [((), "abc", "k.cpp:7, as lit<<<1, 64>>>"), ((), "abcd", ""), (("float",), "abc", "")],
+)
+def test_launches_with_more_arguments_or_of_a_template_are_for_another_kernel(template, arguments, launched):
+    launch = HostLaunch("lit", template, (64,), text="lit<<<1, 64>>>", at=7, path="k.cpp", arguments=tuple(arguments))
     (found,) = skeletons(PurePath("k.cu"), "k", [KERNEL], launches={"lit": [launch]})
     assert found.launched == launched
 
