@@ -273,7 +273,7 @@ class ProbeLaunches:
         kernel = self._code.kernels[self._kernel]
         segment, contents = bytearray(kernel.explicit_bytes), dict[str, object]()
         behind = {place: bytearray(_STRUCTURE) for place in self._behind}
-        # Small integers may be values or switches, so each one is different. Of two numbers, the first may be a minimum.
+        # Small integers may be values or switches, so each one is different. The first of two numbers may be a minimum.
         others = (each for each in self._args if not each.is_pointer and not each.is_whole)
         values = {
             each.name: i / 2 if each.dtype.is_float else i * (config.fill.flags or not each.is_flag)

@@ -47,6 +47,10 @@ _OFFSET = frozenset(("add", "sub", "selp", "and", "or", "mad", "min", "max", *_S
 """Operations that move a pointer by some bytes."""
 _SHIFTS = frozenset(("add", "and", "cvt", "mov"))
 """Operations that may add a constant to an integer, or only change its width."""
+_HALVES = frozenset(("f16", "f16x2", "bf16", "bf16x2"))
+"""Types of 16-bit numbers, of which a wider access transfers several."""
+_UNTYPED = frozenset(("ld", "ldu", "st", "mov", "mma", "wmma", "atom", "red", "cp"))
+"""Operations whose type says nothing about single operands."""
 _SCALED = frozenset(("mul", "shl", "mad"))
 """Operations that convert an index to bytes."""
 
@@ -93,6 +97,8 @@ class _DataFlow:
         self._defined = Counter[str]()
         self._same: dict[str, set[str]] = {}
         self._moved: dict[str, set[str]] = {}
+        self._copies: dict[str, set[str]] = {}
+        self._halves: dict[str, str] = {}
         self._loaded: dict[str, set[Key]] = {}
         self._parts: dict[Key, str] = {}
         self._addresses: dict[str, set[Key]] = {}
@@ -102,7 +108,7 @@ class _DataFlow:
         self._pointers: set[str] = set()
         self._compared: list[tuple[str, str]] = []
         self._differences: list[tuple[str, str]] = []
-        self._accesses: list[tuple[_Access, str, str, int]] = []
+        self._accesses: list[tuple[_Access, str, str, int, tuple[str, ...]]] = []
         self._closures: dict[tuple[int, str], frozenset[str]] = {}
         self._stored: set[str] = set()
         self._passed: set[str] = set()
@@ -133,7 +139,7 @@ class _DataFlow:
             for place in {place for place, offset in self._values(base) if not offset}:
                 for i, register in enumerate(_REGISTER.findall(target)):
                     fields[register] = (place, at + i * size), kind
-        addresses = {each for *_, address, _ in self._accesses for each in self._closure(address, self._moved)}
+        addresses = {each for _, _, address, *_ in self._accesses for each in self._closure(address, self._moved)}
         self._members = {key for register, (key, kind) in fields.items() if register in addresses and "64" in kind}
         for register, (key, kind) in fields.items():
             if any(key[0] == place for place, _ in self._members):
@@ -147,7 +153,11 @@ class _DataFlow:
         known = declared | {key for register in self._pointers for key in self._keys(register)}
         uses: dict[Key, Use] = {}
         where: dict[Key, set[str]] = {}
-        accesses = [(*each, self._pointed(each[2], known)) for each in self._accesses]
+        carried = self._carried()
+        accesses = [
+            (what, self._half(what, data, carried) or kind, address, width, self._pointed(address, known))
+            for what, kind, address, width, data in self._accesses
+        ]
         written = {key for what, *_, keys in accesses if what != "ld" for key in keys}
         for what, kind, address, width, keys in accesses:
             # An access that may read either of two pointers counts for the output only without an input.
@@ -189,6 +199,24 @@ class _DataFlow:
             offsets=frozenset(self._offsets(known)),
             indirect=any(not keys and self._slice(at) & self._fetched for *_, at, _, keys in accesses),
         )
+
+    def _carried(self) -> dict[str, set[str]]:
+        """Return the types of 16-bit numbers that a kernel computes with, by the register that they are parts of."""
+        found: dict[str, set[str]] = {}
+        for register, kind in self._halves.items():
+            for each in self._closure(register, self._copies):
+                found.setdefault(each, set()).add(kind)
+        return found
+
+    def _half(self, what: _Access, data: Sequence[str], carried: Mapping[str, set[str]]) -> str:
+        """Return the type of the 16-bit numbers that an access transfers, or an empty string for other values."""
+        several = [
+            carried.get(each, set()) if what == "ld"
+            else {self._halves[source] for source in self._closure(each, self._copies) if source in self._halves}
+            for each in data
+        ]  # fmt: skip
+        kinds = set[str]().union(*several)
+        return kinds.pop() if len(kinds) == 1 and all(several) else ""
 
     def _wholes(self, known: set[Key]) -> dict[Key, tuple[int, ...]]:
         """Return the integers that elements behind pointers are compared with, also after an addition (``x - 'a'``)."""
@@ -275,6 +303,9 @@ class _DataFlow:
     def _read(self, op: list[str], operands: Sequence[str]) -> None:
         name = op[0]
         kind = next((part for part in reversed(op) if _TYPES.fullmatch(part)), "")
+        for i, operand in enumerate(operands if name not in _UNTYPED else ()):
+            if (of := op[-2 if name == "cvt" and not i else -1]) in _HALVES:
+                self._halves |= dict.fromkeys(_REGISTER.findall(operand), of.removesuffix("x2"))
         if name == "ld" and "param" in op:
             size = _bytes_of(kind)
             for place, byte in self._arguments_at(operands[1]):
@@ -286,14 +317,14 @@ class _DataFlow:
         if name == "ld" and ("const" in op or ("global" in op and _DIRECT.fullmatch(operands[1]))):
             self._constants.append((kind, operands[1], len(_REGISTER.findall(operands[0]))))
         if name in ("ld", "ldu") and not {"const", "shared", "local"} & set(op):
-            self._access("ld", kind, operands[1], op)
+            self._access("ld", kind, operands[1], op, operands[0])
             self._loads.append((kind, operands[0], operands[1]))
             self._sources |= dict.fromkeys(_REGISTER.findall(operands[0]), operands[1])
             self._fetched |= set(_REGISTER.findall(operands[0]))
         elif name == "st":
             (self._passed if "param" in op else self._stored).update(_REGISTER.findall(operands[-1]))
             if not {"param", "local", "shared"} & set(op):
-                self._access("st", kind, operands[0], op)
+                self._access("st", kind, operands[0], op, operands[-1])
         elif name in ("atom", "red") and "shared" not in op:
             self._access("atom", kind, operands[1 if name == "atom" else 0], op)
         elif name == "cp" and "async" in op and len(operands) > 1:
@@ -326,6 +357,8 @@ class _DataFlow:
             self._made.setdefault(register, set()).update(sources)
             if name in _SAME:
                 self._same.setdefault(register, set()).update(sources)
+            if name == "mov":
+                self._copies.setdefault(register, set()).update(sources)
             if name == "mov" and (match := _NAMED_PARAM.fullmatch(operands[1])):
                 self._addresses[register] = {(int(match[1]), 0)}
             if name == "selp" and (several := [self._addresses[each] for each in sources if each in self._addresses]):
@@ -354,10 +387,11 @@ class _DataFlow:
                     if places := self._addresses.get(sources[0]):
                         self._addresses[register] = {(place, at + int(constant)) for place, at in places}
 
-    def _access(self, what: _Access, kind: str, operand: str, op: list[str]) -> None:
+    def _access(self, what: _Access, kind: str, operand: str, op: list[str], data: str = "") -> None:
         count = next((int(part[1:]) for part in op if part in ("v2", "v4", "v8")), 1)
         width = count * int(re.sub(r"\D", " ", kind.replace("x2", "")).split()[-1] or 0) // 8 if kind else 0
-        self._accesses += [(what, kind, register, width) for register in _REGISTER.findall(operand)[:1]]
+        registers = tuple(_REGISTER.findall(data))
+        self._accesses += [(what, kind, register, width, registers) for register in _REGISTER.findall(operand)[:1]]
 
     def _pointed(self, address: str, known: set[Key]) -> set[Key]:
         """Return the pointers in an address: known pointers that it is computed from, or else candidates."""

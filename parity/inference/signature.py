@@ -57,6 +57,8 @@ _LOADED: Mapping[str, tuple[str, int]] = {
     for letter in "bsu"
 } | {"f32": ("float", 4), "f64": ("double", 8)}
 """The C type and the size of what an instruction loads, by its PTX type."""
+_HALVES = ("f16", "bf16")
+"""The dtypes of 16-bit floating-point numbers."""
 _SCALAR_SIZES = (1, 2, 4, 8)
 """The sizes of arguments that are numbers unless the sources say otherwise."""
 _POINTER, _WORD = 8, 4
@@ -232,14 +234,16 @@ def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> P
             is_pointer=False,
             dtype=parameter.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
         )
-    dtype = parameter.dtype or (element_dtype(use.types) if use else "")
+    seen = element_dtype(use.types) if use else ""
+    is_half = seen in _HALVES  # also in vectors of wider elements, which may only carry them
+    dtype = seen if is_half else parameter.dtype or seen
     lanes = use.width // NUMBERS[dtype].itemsize if use and dtype in NUMBERS else 1
     is_member = parameter.lanes > 1 and not parameter.dtype and dtype in ("u8", "i8")  # perhaps a bool of a structure
     return replace(
         parameter,
         is_pointer=True,
         is_bool=parameter.is_bool or is_member,
-        lanes=parameter.lanes if parameter.is_vector else max(1, lanes),
+        lanes=parameter.lanes if parameter.is_vector and not is_half else max(1, lanes),
         dtype=dtype,
         is_written=bool(use and use.writes),
         is_input=use is None or use.is_input,

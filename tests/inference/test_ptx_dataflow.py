@@ -67,6 +67,11 @@ KERNELS = {
         "__shared__ __half2 t[128]; __pipeline_memcpy_async(t + threadIdx.x, x + 2 * i, 4); __pipeline_commit();"
         "__pipeline_wait_prior(0); out[i] = t[threadIdx.x].y;",
     ),
+    "carried": (
+        "const float4* x, int2* out, const float* by, int n",
+        "if (i >= n) return; float4 four = x[i]; int2 two; __half2 *h = (__half2*)&four, *to = (__half2*)&two;"
+        "to[0] = __hfma2(h[0], h[1], h[2]); to[1] = __hadd2(h[3], __float2half2_rn(by[i])); out[i] = two;",
+    ),
     "halves": ("const __half* x, __half* out, int n", "if (i < n) out[i] = __hmul(x[i], x[i]);"),
 }
 
@@ -156,6 +161,10 @@ def test_flows_offsets_are_neighbors_that_bound_a_range(found):
 
 def test_flows_asynchronous_copies_have_a_width(found):
     assert {key[0]: use.width for key, use in found["copied"].uses.items()} == {0: 4, 1: 2}
+
+
+def test_flows_halves_in_wider_elements_have_their_type(found):
+    assert {key[0]: {*use.types} for key, use in found["carried"].uses.items()} == {0: {"f16"}, 1: {"f16"}, 2: {"f32"}}
 
 
 def test_flows_passed_pointer_escapes(found):

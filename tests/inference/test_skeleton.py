@@ -52,6 +52,12 @@ def test_tensor_with_reserved_name_gets_another_name():
     assert values(found, "args") == "threads_ shape_" and values(found, "inputs") == {"threads_": "i32"}
 
 
+def test_vectors_that_carry_halves_are_tensors_of_halves():
+    uses = {(0, 0): Use(frozenset(("f16",)), first="ld", width=16), (1, 0): Use(writes=frozenset(("f32",)), width=16)}
+    found = declared(replace(KERNEL, name="_Z5widenPK6float4PS_", args=ARGS[:2]), Flow(("u64", "u64"), uses))
+    assert values(found, "inputs") == {"x": "f16"} and values(found, "updates") == {"y": "f32"}
+
+
 def test_pointers_to_arrays_hide_no_types():
     found = declared(ROWS)
     assert found.kernel == "rows(short const*, float (*) [8][5])"
