@@ -1,6 +1,7 @@
 """Index streams: ids into a dim of a given extent. Like data streams they are endless and have random access.
 
-``offsets`` and ``consecutive`` are the exceptions: they begin with their tensor, and ``offsets`` ends with it.
+``offsets``, ``parts`` and ``consecutive`` are the exceptions: they begin with their tensor, and all but the last end
+with it.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _offsets(dtype: DType, index: Array, random: Array, extent: int) -> Array:
     return (places * (extent - 1) // max(1, total)).astype(dtype.numpy)
 
 
-def _parts(index: Array, extent: int) -> Array:
+def _bounds(index: Array, extent: int) -> Array:
     """Return where parts of ``extent - 1`` entries begin, and the end of the last part. No part is empty if possible.
 
     All tensors with the same number of elements have the same parts.
@@ -103,14 +104,19 @@ def _parts(index: Array, extent: int) -> Array:
     return np.asarray(np.minimum(spread + np.arange(count + 1), bound))
 
 
+def _parts(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Like ``offsets``, and no row is empty if possible."""
+    return _bounds(index[1:], extent)[: len(index)].astype(dtype.numpy)
+
+
 def _starts(dtype: DType, index: Array, random: Array, extent: int) -> Array:
     """Where parts begin, ascending from 0. Each start is below ``extent - 1``."""
-    return np.minimum(_parts(index, extent)[:-1], max(0, extent - 2)).astype(dtype.numpy)
+    return np.minimum(_bounds(index, extent)[:-1], max(0, extent - 2)).astype(dtype.numpy)
 
 
 def _lengths(dtype: DType, index: Array, random: Array, extent: int) -> Array:
     """The lengths of the parts that ``starts`` begins: together ``extent - 1``, and at least 1 if possible."""
-    return np.diff(_parts(index, extent)).astype(dtype.numpy)
+    return np.diff(_bounds(index, extent)).astype(dtype.numpy)
 
 
 INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
@@ -121,6 +127,7 @@ INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
     "sentinel": _sentinel,
     "permutation": _permutation,
     "offsets": _offsets,
+    "parts": _parts,
     "starts": _starts,
     "lengths": _lengths,
 }

@@ -13,7 +13,7 @@ from functools import cached_property
 from parity.dsl.expression import expression
 from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import Parameter, Signature
-from parity.inference.spec import GRID_EXTENTS, InferredSpec
+from parity.inference.spec import GRID_EXTENTS, PLACES, InferredSpec
 from parity.model.dtypes import NUMBERS
 
 _COUNT_NAME = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|size", re.IGNORECASE)
@@ -37,8 +37,10 @@ _AROUND = ("points", "near", "small", "bits")
 """Data streams for integers that a kernel compares with constants."""
 _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
     "offsets": ("offsets",),
+    "parts": ("parts",),
     "starts": ("starts",),
     "lengths": ("lengths",),
+    "places": (f"{PLACES[0]}..{PLACES[-1]}",),
     "size": ("index", "repeat"),
     "mask": ("-1..2",),
     "order": ("permutation",),
@@ -265,7 +267,7 @@ def _conditions(facts: _Facts) -> tuple[tuple[str, ...], dict[str, Literal]]:
     where += tuple(
         f"{each.bound} > 0"
         for each in spec.roles.values()
-        if each.use in ("offsets", "starts") and not each.bound.isdecimal()
+        if each.use in ("offsets", "parts", "starts") and not each.bound.isdecimal()
     )
     for name in sorted(spec.distinct):
         count, most = spec.shapes[name].replace(" ", "*"), spec.indices[name]
@@ -279,7 +281,7 @@ def _indices(spec: InferredSpec) -> dict[str, Literal]:
     """Return how many positions, or which values, the elements of integer tensors have."""
     indices: dict[str, Literal] = dict(spec.indices)
     for name, role in spec.roles.items():
-        if role.use != "mask":
+        if role.use not in ("mask", "places"):
             indices[name] = f"{role.bound}+1" if role.bound else spec.shapes[name].replace(" ", "*")
     return indices
 

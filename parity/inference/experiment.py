@@ -83,6 +83,11 @@ class Experiment:
         return [each.name for each in self.pointers if not each.dtype.is_float]
 
     @property
+    def real_tensors(self) -> list[str]:
+        """The names of tensors of floating-point numbers."""
+        return [each.name for each in self.pointers if each.dtype.is_float]
+
+    @property
     def offsets(self) -> frozenset[str]:
         """The names of integer tensors of which two neighbors bound a range."""
         return frozenset(each.name for each in self.pointers if each.key in self.flow.offsets)
@@ -106,15 +111,13 @@ class Experiment:
     @property
     def fills(self) -> tuple[InputFill, ...]:
         """The contents of tensors, and of flags, to try. Floating-point data matters only with such tensors."""
-        has_real = any(each.dtype.is_float for each in self.pointers)
         flags = (InputFill(flags=False),) if any(each.is_flag for each in self.args) else ()
-        return *(map(InputFill, _REAL_DATA) if has_real else (InputFill(),)), *flags
+        return *(map(InputFill, _REAL_DATA) if self.real_tensors else (InputFill(),)), *flags
 
     @property
     def compared_fills(self) -> tuple[InputFill, ...]:
         """Contents that are equal to what the kernel compares elements with."""
-        has_real = any(each.dtype.is_float for each in self.pointers)
-        reals = [each for each in self.flow.reals if each not in _REAL_DATA] if has_real else []
+        reals = [each for each in self.flow.reals if each not in _REAL_DATA] if self.real_tensors else []
         wholes = (
             InputFill(one=each.name, value=value)
             for each in self.pointers if not each.dtype.is_float

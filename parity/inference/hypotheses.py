@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from parity.inference.conditions import MAX_THREADS, Condition
+from parity.inference.conditions import MAX_THREADS, Condition, numbers_for
 from parity.inference.experiment import Experiment
-from parity.inference.index_roles import find_roles
+from parity.inference.index_roles import find_places, find_roles
 from parity.inference.spec import IndexRole, Numbers, Triple
 from parity.inference.strides import find_strides
 
@@ -35,16 +35,20 @@ def with_strides(experiment: Experiment, block: Triple) -> Experiment:
 
 
 def with_roles(experiment: Experiment, block: Triple) -> Experiment:
-    """Find the tensors whose elements are bounds: with the right content, a kernel reaches more."""
+    """Find the tensors whose elements are bounds or positions: with the right content, a kernel reaches more."""
     if experiment.roles is not None:
         return experiment
     shared = _ENOUGH_SHARED if experiment.flow.dynamic else 0
+    usual = numbers_for(Condition(), experiment.numbers, block)[0]
 
     def reach(roles: Mapping[str, IndexRole], numbers: Sequence[str]) -> dict[str, int]:
         return replace(experiment, roles=roles, numbers=tuple(numbers)).observe_ends(block, shared)
 
+    places = find_places(
+        experiment.real_tensors, lambda fill: experiment.observe(usual, (1, 1, 1), block, shared, fill) is None
+    )
     roles, numbers = find_roles(
-        experiment.integer_tensors, experiment.used, experiment.numbers, reach, experiment.offsets
+        experiment.integer_tensors, experiment.used, experiment.numbers, reach, experiment.offsets, places
     )
     return replace(experiment, roles=roles, numbers=tuple(numbers))
 

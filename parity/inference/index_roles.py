@@ -1,4 +1,7 @@
-"""Finds integer tensors whose elements are bounds: sizes, row offsets, starts and lengths, masks, orders."""
+"""Finds tensors whose elements are bounds or positions.
+
+Integers may be sizes, row offsets, starts and lengths, masks or orders. Floating-point numbers may be positions.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 
-from parity.inference.spec import IndexRole
+from parity.inference.probe_launches import InputFill
+from parity.inference.spec import PLACES, IndexRole
 from parity.triton_kernels.names import BOUNDS, LENGTHS
 
 _MOST_ROLES = 4
@@ -21,9 +25,23 @@ Reach = Callable[[Mapping[str, IndexRole], Sequence[str]], Mapping[str, int]]
 """Returns how many elements of each tensor launches reach with these roles and these names of numbers."""
 
 
+def find_places(reals: Sequence[str], fails: Callable[[InputFill], bool]) -> dict[str, IndexRole]:
+    """Return the floating-point tensors in which negative numbers make a launch fail, and small numbers do not."""
+    below = -PLACES[-1]
+    if not reals or not fails(InputFill(below)):
+        return {}
+    return {
+        name: IndexRole("places")
+        for name in reals
+        if fails(InputFill(one=name, value=below))
+        and not any(fails(InputFill(one=name, value=value)) for value in PLACES)
+    }
+
+
 def find_roles(
-    integers: Sequence[str], used: Set[str], numbers: Sequence[str], reach: Reach, offsets: Collection[str] = ()
-) -> tuple[dict[str, IndexRole], list[str]]:
+    integers: Sequence[str], used: Set[str], numbers: Sequence[str], reach: Reach, offsets: Collection[str] = (),
+    known: Mapping[str, IndexRole] | None = None,
+) -> tuple[dict[str, IndexRole], list[str]]:  # fmt: skip
     """Return the roles that make a kernel reach more elements, and the names of its numbers including their bounds.
 
     A bound is one of the kernel's numbers if it has a suitable name, or else an additional number.
@@ -34,8 +52,9 @@ def find_roles(
         numbers: The kernel's numbers.
         reach: Launches the kernel.
         offsets: Integer tensors of which two neighbors bound a range.
+        known: Roles of other tensors.
     """
-    found, names = dict[str, IndexRole](), [*numbers]
+    found, names = {**(known or {})}, [*numbers]
     reached = reach(found, names) if integers else {}
     single = {name for name in integers if reached.get(name, 0) == 1}
     while len(found) < _MOST_ROLES:

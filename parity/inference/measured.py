@@ -16,7 +16,7 @@ from parity.errors import UsageError
 from parity.inference.conditions import MAX_SHARED, MAX_THREADS
 from parity.inference.experiment import Experiment
 from parity.inference.host_launches import HostLaunch
-from parity.inference.index_roles import find_roles
+from parity.inference.index_roles import find_places, find_roles
 from parity.inference.launch_hints import LaunchHint
 from parity.inference.probe_launches import Accessed, InputFill, LaunchConfig, Observation, ProbeLimit, combined
 from parity.inference.spec import IndexRole, InferredSpec, Numbers, Triple, evaluate, grid_for, triple
@@ -69,7 +69,7 @@ def measured_spec(
     would hide the race.
     """
     best: tuple[tuple[bool, int], InferredSpec] | None = None
-    searches = _MOST_SEARCHES if experiment.integer_tensors else 0
+    searches = _MOST_SEARCHES
     first: Numbers | None = None
     searched = list[tuple[Numbers, Triple]]()
     try:
@@ -132,7 +132,7 @@ def _is_idle(experiment: Experiment, config: LaunchConfig) -> bool:
 
 
 def _with_roles(experiment: Experiment, config: LaunchConfig) -> Experiment:
-    """Find the integer tensors whose elements are bounds, for a launch with these numbers."""
+    """Find the tensors whose elements are bounds or positions, for a launch with these numbers."""
     numbers, grid, block, shared = config.numbers, config.grid, config.block, config.shared
 
     def reach(roles: Mapping[str, IndexRole], names: Sequence[str]) -> dict[str, int]:
@@ -140,7 +140,12 @@ def _with_roles(experiment: Experiment, config: LaunchConfig) -> Experiment:
         runs = [tried.observe(known, grid, block, shared, fill) or {} for fill in experiment.probing_fills]
         return {each.name: max((run[each.name].end for run in runs if run), default=0) for each in experiment.pointers}
 
-    roles, _ = find_roles(experiment.integer_tensors, experiment.used, experiment.numbers, reach, experiment.offsets)
+    places = find_places(
+        experiment.real_tensors, lambda fill: experiment.observe(numbers, grid, block, shared, fill) is None
+    )
+    roles, _ = find_roles(
+        experiment.integer_tensors, experiment.used, experiment.numbers, reach, experiment.offsets, places
+    )
     return replace(experiment, roles=roles)
 
 
@@ -224,7 +229,8 @@ def _choices(
     for size, values, known in itertools.product(sizes, _VALUES, (given, {}) if given else ({},)):
         numbers = {**values(names, size), **usual, **known}
         if total and values is _different:
-            product = math.prod(value for name, value in numbers.items() if name != total)
+            others = [value for name, value in numbers.items() if name != total]
+            product = math.prod(others) * (size if len(others) == 1 else 1)  # several rows
             numbers[total] = known.get(total, min(product, _MOST_TOTAL))
         yield numbers
     pick = random.Random(len(names))

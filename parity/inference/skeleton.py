@@ -328,11 +328,12 @@ def _scaled(spec: InferredSpec, attempt: _Attempt, fixed: Collection[str]) -> In
 def _with_distinct(spec: InferredSpec, tensors: Tensors, one: Signature) -> InferredSpec:
     """Return a specification whose integer inputs, or else updated integers, hold all positions in order.
 
-    Other roles remain, except offsets that the kernel's code does not show.
+    Other roles remain, except offsets that the kernel's code does not show. No part between the others is empty.
     """
     found = _positions(tensors.inputs) or _positions(tensors.updates)
     shown = {each.name for each in one.args if one.flow and each.key in one.flow.offsets}
     roles = {name: role for name, role in spec.roles.items() if role.use != "offsets" or name in shown}
+    roles |= {name: replace(role, use="parts") for name, role in roles.items() if role.use == "offsets"}
     return replace(spec, roles={**dict.fromkeys(found, IndexRole("ascending")), **roles})
 
 

@@ -27,6 +27,8 @@ GRID_EXTENTS = {"x": "rows", "y": "lines", "z": "batches"}
 """Names for extents that only the grid determines, by axis."""
 STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
 """Matches names of strides."""
+PLACES = range(4)
+"""Values of floating-point numbers that a kernel converts to positions."""
 _STORE = re.compile(r"(?:first|second): +st\.")
 """Matches a store in the message of a data race."""
 ALWAYS_FAULTS, RACES = "every launch accesses memory before a buffer", DataRace.kind
@@ -62,15 +64,17 @@ class KernelArgument:
 
 @dataclass(frozen=True)
 class IndexRole:
-    """The role of an integer tensor whose elements are bounds.
+    """The role of a tensor whose elements are bounds, or decide which elements of others a kernel accesses.
 
-    ``offsets``: where the rows of a sparse matrix with ``bound`` entries begin. ``starts`` and ``lengths``: where the
+    ``offsets``: where the rows of a sparse matrix with ``bound`` entries begin. ``parts``: the same, and no row is
+    empty. ``places``: floating-point numbers from 0 to 3 that a kernel converts to positions. ``starts`` and
+    ``lengths``: where the
     parts of ``bound`` entries begin, and their numbers of entries. ``size``: a size in memory, at most
     ``bound``. ``mask``: elements that a kernel compares with the number ``bound``, or with -1 without one. ``order``:
     a permutation of all positions. ``ascending``: all positions in order. ``ends``: -1, which ends a list.
     """
 
-    use: Literal["offsets", "starts", "lengths", "size", "mask", "order", "ascending", "ends"]
+    use: Literal["offsets", "parts", "starts", "lengths", "places", "size", "mask", "order", "ascending", "ends"]
     bound: str = ""
 
     def content(self, count: int, bound: int) -> np.ndarray[Any, Any]:
@@ -78,7 +82,8 @@ class IndexRole:
         if self.use in ("offsets", "starts", "lengths"):
             ends = np.minimum(np.arange(count + 1) * -(-bound // 2), bound)
             return np.diff(ends) if self.use == "lengths" else np.minimum(ends[:-1], bound - (self.use == "starts"))
-        return np.arange(count) if self.use == "order" else np.full(count, bound if self.bound else -1)
+        usual = PLACES[-1] if self.use == "places" else -1
+        return np.arange(count) if self.use == "order" else np.full(count, bound if self.bound else usual)
 
 
 @dataclass(frozen=True)

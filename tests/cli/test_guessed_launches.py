@@ -449,6 +449,25 @@ def test_probed_numbers_ascend_because_they_may_be_limits(inferred):
     assert 'args="x y near far n:i32' in (text := inferred(BETWEEN)) and "# To be completed" not in text, text
 
 
+PLACED = """
+__global__ void embed(int count, const float* words, const float* weight, int width, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) y[i] = weight[(int)words[i / width] * width + i % width];
+}
+__global__ void firsts(const int* begin, const int* first, const float* x, int* out) {
+    int b = blockIdx.x, at = begin[b];
+    if (threadIdx.x == 0) out[at] = first[b];
+    for (int i = at + 1 + threadIdx.x; i < begin[b + 1]; i += blockDim.x) out[i] = x[i] > 0;
+}
+"""
+
+
+def test_init_infers_positions_from_real_numbers_and_parts_that_are_not_empty(inferred):
+    text = inferred(PLACED)
+    assert 'data={"words": ("0..3",)}' in text and 'shapes="words: 4; weight: 12; y: 12"' in text, text
+    assert '"begin": ("parts",)' in text and text.count("Op(\n") == 2, text
+
+
 def test_run_failure_lists_guessed_parts_of_declaration(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "adds.cu").write_text(

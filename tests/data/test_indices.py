@@ -8,7 +8,7 @@ import pytest
 from parity.data.indices import INDEX_STREAMS, ids, is_sentinel
 from parity.model.dtypes import DTYPES
 
-WHOLE = ("offsets", "starts", "lengths", "consecutive")
+WHOLE = ("offsets", "parts", "starts", "lengths", "consecutive")
 """Streams whose elements depend on the number of elements, or on the start of the tensor."""
 KINDS = [DTYPES[name] for name in ("u8", "u32", "i16", "i32", "i64")]
 
@@ -46,6 +46,14 @@ def test_offsets_ascend_from_zero_to_bound(rows, bound):
     lengths = np.diff(values)
     assert values[0] == 0 and values[-1] in (bound - 1, 0) and (lengths >= 0).all()
     assert rows < 300 or (values[-1] == bound - 1 and (lengths == 0).any() and lengths.max() > lengths.mean())
+
+
+@pytest.mark.parametrize(("count", "entries"), [(0, 4), (1, 4), (2, 1), (8, 9), (8, 3), (301, 2000), (2001, 301)])
+def test_parts_ascend_and_are_not_empty_if_there_are_enough_entries(count, entries):
+    values = ids("parts", DTYPES["i32"], 5, count, "begin", entries + 1)
+    lengths = np.diff(values)
+    assert len(values) == count and (count < 2 or (values[0], values[-1]) == (0, entries))
+    assert (lengths >= (count <= entries + 1)).all()
 
 
 @pytest.mark.parametrize(("parts", "entries"), [(1, 0), (1, 1), (1, 9), (7, 9), (7, 3), (300, 2000), (2000, 301)])
