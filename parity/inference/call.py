@@ -302,7 +302,10 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     data |= {name: (text,) for name, text in spec.ranges.items() if name in facts.filled}
     data |= dict.fromkeys(spec.indices, _POSITIONS) | dict.fromkeys(spec.distinct, _ROLE_DATA["order"])
     data |= {name: (text,) for name, text in spec.ranges.items() if name in spec.indices}
-    return data | {name: _ROLE_DATA[role.use] for name, role in spec.roles.items()}
+    parted = {each.name for each in one.args if one.flow and each.key in one.flow.parted}
+    data |= {name: _ROLE_DATA[role.use] for name, role in spec.roles.items()}
+    rows = {name for name, role in spec.roles.items() if role.use == "offsets"}
+    return data | dict.fromkeys(sorted(parted & rows), _ROLE_DATA["parts"])
 
 
 def _points(one: Signature, facts: _Facts) -> dict[str, tuple[int, ...]]:

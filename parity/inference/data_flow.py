@@ -85,6 +85,7 @@ class Flow:
         wholes: Integers that the kernel compares elements behind a pointer with, by pointer: both sides of the limit.
         divisors: Pointers to integers that the kernel divides by without a comparison with 0 or 1.
         offsets: Pointers to integers of which two neighbors bound a range, as in the row starts of a sparse matrix.
+        parted: Those of ``offsets`` whose ranges may not be empty, because the kernel divides by a length.
         private: True if threads have private arrays.
         random: True if the kernel draws numbers with cuRAND.
         variables: The ``__device__`` variables that the kernel uses.
@@ -109,6 +110,7 @@ class Flow:
     wholes: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
     divisors: frozenset[Key] = frozenset()
     offsets: frozenset[Key] = frozenset()
+    parted: frozenset[Key] = frozenset()
     private: bool = False
     random: bool = False
     variables: tuple[str, ...] = ()

@@ -196,7 +196,8 @@ class _DataFlow:
                 for key in self._elements_of(register, known)
                 if {0, 1}.isdisjoint(wholes.get(key, ()))
             ),
-            offsets=frozenset(self._offsets(known)),
+            offsets=frozenset(offsets := dict(self._offsets(known))),
+            parted=frozenset(key for key, divides in offsets.items() if divides),
             indirect=any(not keys and self._slice(at) & self._fetched for *_, at, _, keys in accesses),
         )
 
@@ -233,8 +234,11 @@ class _DataFlow:
                     found[key] = tuple(dict.fromkeys((*found.get(key, ()), *values)))
         return found
 
-    def _offsets(self, known: set[Key]) -> Iterator[Key]:
-        """Yield pointers to integers of which a kernel compares or subtracts two neighbors, or counts between them."""
+    def _offsets(self, known: set[Key]) -> Iterator[tuple[Key, bool]]:
+        """Yield pointers to integers of which a kernel compares or subtracts two neighbors, or counts between them.
+
+        With each, say whether the kernel divides by what it computes from both.
+        """
         loads = dict[str, dict[int, tuple[str, int]]]()
         for kind, target, address in self._loads:
             if (match := _BASED.search(address)) and kind[1:] in ("32", "64") and kind[0] != "f":
@@ -243,7 +247,8 @@ class _DataFlow:
         for base, several in loads.items():
             (at, (first, size)), *more = sorted(several.items())
             if len(more) == 1 and more[0][0] == at + size and self._bound_range(first, more[0][1][0]):
-                yield from self._pointed(base, known)
+                divides = any({first, more[0][1][0]} <= self._slice(each) for each in self._divisors)
+                yield from ((key, divides) for key in self._pointed(base, known))
 
     def _bound_range(self, first: str, last: str) -> bool:
         """Return True if two registers meet in a comparison or a difference, or one limits what begins at the other."""

@@ -45,8 +45,11 @@ _ACCESSORS = """
 template <typename T, size_t N, typename P, typename I> struct GenericPackedTensorAccessor {
     T* data; I size[N]; I stride[N];
 };
+template <typename T, int N, typename I, typename P> class THCDeviceTensor {
+    T* data_; I stride_[N], size_[N];
+};
 """
-"""PyTorch's tensors as arguments: their layout, without their functions."""
+"""The tensors of PyTorch and Torch as arguments: their layout, without their functions."""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _KERNEL = re.compile(r"__global__(?:[^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(\w+)\s*\(([^{}()]*)\)\s*\{")
 _MOST = 64

@@ -62,6 +62,10 @@ KERNELS = {
         "const int* bins, float* out, int n",
         "const int length = bins[i + 1] - bins[i]; if (n < length) out[i] = n;",
     ),
+    "parted": (
+        "const int* bins, int* out, int n",
+        "const int length = bins[i + 1] - bins[i]; out[i] = n % length;",
+    ),
     "copied": (
         "const __half* x, __half* out",
         "__shared__ __half2 t[128]; __pipeline_memcpy_async(t + threadIdx.x, x + 2 * i, 4); __pipeline_commit();"
@@ -156,7 +160,8 @@ def test_flows_divisors_are_elements_without_a_check_for_zero(found):
 
 def test_flows_offsets_are_neighbors_that_bound_a_range(found):
     assert found["segments"].offsets == {(0, 0), (1, 0)}
-    assert found["padded"].offsets == {(0, 0)} and not found["rows"].offsets
+    assert found["padded"].offsets == found["parted"].offsets == found["parted"].parted == {(0, 0)}
+    assert not found["padded"].parted and not found["rows"].offsets
 
 
 def test_flows_asynchronous_copies_have_a_width(found):

@@ -125,6 +125,12 @@ def test_mask_draws_the_number_that_it_is_compared_with_unless_it_is_constant(bo
     assert [*values(found, "choices")] == [each for each in [bound] if each.isidentifier()]
 
 
+@pytest.mark.parametrize(("parted", "stream"), [((), "offsets"), ([(0, 0)], "parts")])
+def test_offsets_bound_no_empty_parts_if_the_kernel_divides_by_their_lengths(parted, stream):
+    flow = Flow(("u64", "u64"), USES, parted=frozenset(parted))
+    assert values(declared(PUT, flow, roles={"x": IndexRole("offsets", "16")}), "data") == {"x": (stream,)}
+
+
 @pytest.mark.parametrize(("axes", "shown"), [("x", True), ("xy", False)])
 def test_race_with_a_guessed_block_of_two_axes_is_no_mistake(axes, shown):
     assert declared(PUT, Flow(("u64", "u64"), USES, thread_axes=frozenset(axes))).shows_races is shown

@@ -48,6 +48,11 @@ class Camera { public: float3 from; private: double f; };
                 )
             ),
         ),
+        (
+            "THCDeviceTensor<long, 2, int, DefaultPtrTraits>",
+            24,
+            "data_ long* 0 stride__0 int 8 stride__1 int 12 size__0 int 16 size__1 int 20",
+        ),
         ("float3", 12, "x float 0 y float 4 z float 8"),
         (
             "Csr",
