@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject, spelled, unqualified
@@ -16,7 +17,8 @@ def undeclared_kernels(
 ) -> dict[str, tuple[str, ...]]:
     """Return the kernels without an op, by the path of their file below the folder of kernels.
 
-    ``built`` are the code objects of each module. ``everywhere`` also reads the files that no op names.
+    ``built`` are the code objects of each module. ``everywhere`` also reads the files that no op names. A kernel of a
+    header needs an op in one of the modules that include it.
     """
     called: dict[str, set[str]] = {}
     for entry in suite.kernel_entries:
@@ -28,6 +30,9 @@ def undeclared_kernels(
             names = {symbol: (*spelled(symbol), symbol)[0] for symbol in code.kernels}
             compiled.update(map(unqualified, names.values()))
             missing = names.keys() - {code.symbol(name) for name in called.get(module, ())}
+            if tested := missing & {code.symbol(name) for names_of in called.values() for name in names_of}:
+                own = _kernels_of_file(suite.files[module])
+                missing -= {symbol for symbol in tested if unqualified(names[symbol]) not in own}
             if missing:
                 file = suite.files[module].relative_to(suite.kernels).as_posix()
                 found.setdefault(file, {}).update(dict.fromkeys(names[symbol] for symbol in sorted(missing)))
@@ -42,11 +47,14 @@ def _other_files(suite: Suite, compiled: set[str]) -> Iterator[tuple[str, list[s
     for path in find_modules(suite.kernels, ported=suite.sides.ported, declared=used).values():
         if path in used or not path.is_file():
             continue
-        try:
-            text = read_text(path)
-        except UsageError:  # not UTF-8
-            continue
-        code = cuda_code(text) if path.suffix == ".py" else text
-        names = [name for name in kernels_of(code) if name not in compiled]
+        names = [name for name in _kernels_of_file(path) if name not in compiled]
         if names:
             yield path.relative_to(suite.kernels).as_posix(), names
+
+
+def _kernels_of_file(path: Path) -> tuple[str, ...]:
+    try:
+        text = read_text(path)
+    except UsageError:  # not UTF-8
+        return ()
+    return kernels_of(cuda_code(text) if path.suffix == ".py" else text)

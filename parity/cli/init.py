@@ -220,7 +220,7 @@ def _write_cases(
         warn(f"no case files are written, because nothing can be compiled: {error}")
         return [], 0
     cuda, files = _build_cuda(project, modules, settings), CaseFiles(project, limit, run_progress)
-    prober, met, broken = Prober(limit), False, list[str]()
+    prober, met, broken, shared = Prober(limit), False, list[str](), dict[str, Kernel]()
     for one, note in _reported(built, files):
         path = project.cases / f"{plain_name(one.module)}.py"
         text = texts.whole(modules[one.module])
@@ -229,12 +229,10 @@ def _write_cases(
             broken.append(one.module)
             continue
         source = modules[one.module].relative_to(project.kernels)
-        # A kernel of a source that this one includes is declared there.
-        others = texts.included_sources(modules[one.module])
-        elsewhere = {name for each in built if modules[each.module] in others for name in _kernels(each)}
-        if one.part_of:
-            parts = texts.kernels_of_other_parts(modules[one.module], one.part_of)
-            elsewhere |= {name for name in _kernels(one) if unqualified(source_name(name)) in parts}
+        common = _kernels_of_headers(one, modules, texts)
+        elsewhere = _kernels_of_other_sources(one, built, modules, texts)
+        # The first module with a kernel of a header declares it.
+        elsewhere |= {name for name, each in common.items() if shared.get(name) == each}
         kernels = [
             each
             for name, each in one.code_object.kernels.items()
@@ -250,6 +248,7 @@ def _write_cases(
             macros = macros_of((*project.sides.cuda.flags, *(each.flag for each in one.switches)))
             names = {unqualified(source_name(each.name)) for each in kernels}
             host = HostCode(texts.launches(modules[one.module], macros, names), Structures(text), chosen.captured)
+            shared |= common
             for op in module_skeletons(source, one.module, kernels, cuda, host, prober, known):
                 files.add(path, source, op, try_it=cuda is not None)
                 note(f"{one.module} {op.title}")
@@ -262,6 +261,22 @@ def _write_cases(
         raise _unknown(project, chosen.names, modules, texts)
     files.try_declarations()
     return [*files.files], _summarized(files)
+
+
+def _kernels_of_other_sources(
+    one: Built, built: Sequence[Built], modules: Mapping[str, Path], texts: HostTexts
+) -> set[str]:
+    """Return the kernels of sources that a module includes, which are declared there."""
+    others = texts.included_sources(modules[one.module])
+    found = {name for each in built if modules[each.module] in others for name in _kernels(each)}
+    parts = texts.kernels_of_other_parts(modules[one.module], one.part_of) if one.part_of else frozenset[str]()
+    return found | {name for name in _kernels(one) if unqualified(source_name(name)) in parts}
+
+
+def _kernels_of_headers(one: Built, modules: Mapping[str, Path], texts: HostTexts) -> dict[str, Kernel]:
+    """Return the kernels that a module has from headers, by symbol."""
+    names = texts.kernels_of_headers(modules[one.module])
+    return {name: each for name, each in _kernels(one).items() if unqualified(source_name(name)) in names}
 
 
 def _unknown(project: Project, names: Collection[str], modules: Mapping[str, Path], texts: HostTexts) -> UsageError:

@@ -154,6 +154,11 @@ class HostTexts:
         names = {name for each in self.included_sources(known) for name in _KERNEL.findall(self.own(each))}
         return frozenset(names - {*_KERNEL.findall(self.whole(path))})
 
+    def kernels_of_headers(self, path: Path) -> frozenset[str]:
+        """Return the names of kernels in the headers that a file includes, unless the file has them too."""
+        names = {name for each in self._files(path)[1:] for name in _KERNEL.findall(self.own(each))}
+        return frozenset(names - {*_KERNEL.findall(self.own(path))})
+
     def own(self, path: Path) -> str:
         """Return the text of a file."""
         return self._texts.get(path, "")

@@ -374,6 +374,17 @@ def test_init_declares_included_kernel_once(parity, tmp_path, sources, with_nvcc
     assert "b.more" in (text := (tmp_path / "cases" / "b.py").read_text()) and "b.adds" not in text, text
 
 
+def test_init_declares_kernel_of_a_header_with_the_first_module_that_has_it(parity, tmp_path, sources, with_nvcc):
+    head = '#include "head.cuh"\n'
+    sources(a=head + ADD.format("adds"), b=head + ADD.format("adds").replace("1", "2"), c=head)
+    (tmp_path / "src" / "head.cuh").write_text(ADD.format("common"))
+    assert parity("init", "--kernels", "src").code == 0
+    texts = {each.name: each.read_text() for each in (tmp_path / "cases").glob("*.py")}
+    assert "a.common" in texts["a.py"] and "b.adds" in texts["b.py"] and "common" not in texts["b.py"], texts
+    run = parity("run", "--examples", "1")
+    assert run.code == 0 and "without an op" not in run.out, run.out + run.err
+
+
 def test_init_declares_kernels_of_another_part_once(parity, tmp_path, sources, with_nvcc):
     """The second file compiles only as a part of the whole, which is not a module that is declared."""
     real = ADD.format("more").replace("float", "REAL")
