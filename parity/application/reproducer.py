@@ -27,7 +27,7 @@ from parity.engine.worker import Worker, make_record
 from parity.errors import ParityError, UsageError
 from parity.model.case import Case
 from parity.model.code_object import mangled
-from parity.model.launch import POISON, Launch, Pointer, Scalar, Struct
+from parity.model.launch import POISON, PRINTF, Launch, Pointer, Scalar, Struct
 from parity.op import Call, Entry
 from parity.platform.files import naming_write_errors
 from parity.platform.version import __version__
@@ -118,6 +118,8 @@ def make_reproducer(
         raise UsageError(f"there is no {suite.missing[entry.op.module]}, which has the kernel of {case}")
     if entry.op.is_sparse(case):
         raise UsageError(f"{case} has too many elements: only emulated GPUs run a sample of its blocks")
+    if PRINTF in entry.op.results:
+        raise UsageError(f"{entry.op.name} compares the text that its kernel prints, which only emulated GPUs capture")
     call = entry.op.call(case)
     referenced = expectations.expected_by_reference(entry, call)
     observed = _execute(suite, case, call, runners or _runners(suite), targets, checked)
@@ -163,7 +165,7 @@ def _program(call: Call, case: str, outputs: list[dict[str, Any]], *, judged: bo
         "buffers": call.buffers,
         "outputs": call.outputs,
         "constants": [
-            {"name": name, "symbols": mangled(name), "size": content.nbytes}
+            {"name": name, "symbols": mangled(name), "size": content.nbytes, "of": call.launch.results.get(name, "")}
             for name, content in call.launch.constants.items()
         ],
         "links": [

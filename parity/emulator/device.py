@@ -18,7 +18,7 @@ from parity.emulator.launch_checks import check_shape
 from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.loading import KernelLoader, LoadedKernel
 from parity.emulator.memory import READABLE, TRACED, WRITABLE, Allocation, Bytes, DeviceMemory, zeroed_pages
-from parity.emulator.printing import RECORD, printed
+from parity.emulator.printing import RECORD, SHOWN, printed
 from parity.emulator.programs import Kind, Programs
 from parity.emulator.runtime_headers import constants, structure
 from parity.emulator.stats import LaunchStats
@@ -295,12 +295,12 @@ class Device:
 
     # --- launches ---
 
-    def take_printed(self) -> str:
-        """Return the first 4096 characters that launches printed since the last call, in the order of wavefronts."""
+    def take_printed(self, most: int = SHOWN) -> str:
+        """Return the first ``most`` characters that launches printed since the last call, in the order of threads."""
         context = self._context
         if not context.logged:
             return ""
-        text = printed(self._log[: context.logged], context.lost)
+        text = printed(self._log[: context.logged], context.lost, most)
         context.logged = context.lost = 0
         return text
 

@@ -31,8 +31,8 @@ ASSERTION = re.compile(
     r"(?P<file>.*):(?P<at>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
 )
 """The message of a failed assertion."""
-_SHOWN = 4096
-"""Characters that ``printed`` returns."""
+SHOWN = 4096
+"""Usual number of printed characters to return."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,20 @@ def messages(log: np.ndarray[Any, np.dtype[np.uint64]]) -> Iterator[Message]:
             yield Message(group, second >> 32, bool(words[:1] and words[0] & _STANDARD_ERROR), formatted(words[1:]))
 
 
-def printed(log: np.ndarray[Any, np.dtype[np.uint64]], lost: int) -> str:
-    """Return the first 4096 characters of the messages of a log without failed assertions, and what is missing.
+def printed(log: np.ndarray[Any, np.dtype[np.uint64]], lost: int, most: int) -> str:
+    """Return the first ``most`` characters of the messages of a log without failed assertions, and what is missing.
 
-    ``lost`` is the number of records that did not fit into the log.
+    The messages are in the order of threads, which does not depend on the size of wavefronts. ``lost`` is the number of
+    records that did not fit into the log.
     """
-    whole = "".join(each.text for each in messages(log) if not ASSERTION.fullmatch(each.text))
-    if not lost and len(whole) <= _SHOWN:
+    found = [each for each in messages(log) if not ASSERTION.fullmatch(each.text)]
+    found.sort(key=lambda each: (each.group[::-1], each.thread))
+    whole = "".join(each.text for each in found)
+    if not lost and len(whole) <= most:
         return whole
-    more = f"{len(whole) - _SHOWN:,} characters" if len(whole) > _SHOWN else ""
+    more = f"{len(whole) - most:,} characters" if len(whole) > most else ""
     parts = f"what did not fit into the log, {lost:,} parts" if lost else ""
-    return f"{whole[:_SHOWN]}\n... and more: {' and '.join(filter(None, (more, parts)))}\n"
+    return f"{whole[:most]}\n... and more: {' and '.join(filter(None, (more, parts)))}\n"
 
 
 def formatted(words: Sequence[int]) -> str:

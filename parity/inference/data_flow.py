@@ -53,7 +53,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Table:
-    """A ``__constant__`` variable without a value in the source: its size in bytes, and the types of reads.
+    """A variable without a value in the source: its size in bytes, and the types of reads.
 
     ``parts`` are the types by byte offset. It is empty if the kernel computes where to read.
     """
@@ -88,7 +88,7 @@ class Flow:
         parted: Those of ``offsets`` whose ranges may not be empty, because the kernel divides by a length.
         private: True if threads have private arrays.
         random: True if the kernel draws numbers with cuRAND.
-        variables: The ``__device__`` variables that the kernel uses.
+        variables: The other ``__device__`` variables that the kernel uses, with the types of all accesses.
         indirect: True if the kernel follows pointers that it reads from memory.
         prints: True if the kernel prints.
     """
@@ -113,6 +113,6 @@ class Flow:
     parted: frozenset[Key] = frozenset()
     private: bool = False
     random: bool = False
-    variables: tuple[str, ...] = ()
+    variables: Mapping[str, Table] = field(default_factory=dict)
     indirect: bool = False
     prints: bool = False

@@ -61,7 +61,7 @@ def flows(ptx: str) -> dict[str, Flow]:
     dynamic = [each.name for each in variables if each.space == "shared" and not each.size]
     sizes = {each.name: each.size for each in variables if each.space == "const" and not each.value}
     empty = {each.name: each.size for each in variables if each.space == "global" and not each.value and each.size}
-    writable = {each.name for each in variables if each.space == "global" and not each.name.startswith("$")}
+    writable = {each.name: each.size for each in variables if each.space == "global" and not each.name.startswith("$")}
     random = {number for number, path in file_names(ptx).items() if "curand" in PurePath(path).name}
     found = {}
     for text in (each for each in function_texts(ptx).values() if each.entry):
@@ -70,12 +70,13 @@ def flows(ptx: str) -> dict[str, Flow]:
         filled = {name for name in words & empty.keys() if kernel.only_loads(name)}
         tables = {name: Table(sizes[name], *kernel.read_as(name)) for name in sorted(words & set(sizes))}
         tables |= {name: Table(empty[name], *kernel.read_as(name)) for name in sorted(filled)}
+        used = words & writable.keys()
         crosses = _CROSSES.search(text.text) is not None
         found[text.name] = replace(
             kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables,
             private=_PRIVATE.search(text.text) is not None,
             random=not random.isdisjoint(map(int, _LINE.findall(text.text))),
-            variables=tuple(sorted((words & writable) - filled)),
+            variables={each: Table(writable[each], kernel.types_of(each)) for each in sorted(used - filled)},
             prints="vprintf" in words,
         )  # fmt: skip
     return found
@@ -289,6 +290,16 @@ class _DataFlow:
             size = _bytes_of(kind)
             parts |= {int(direct[1] or 0) + i * size: kind for i in range(lanes)}
         return frozenset(kind for kind, *_ in reads), parts
+
+    def types_of(self, variable: str) -> frozenset[str]:
+        """Return the types of all accesses to a variable."""
+        direct = rf"\b(?:ld|st|atom|red)\.[\w.]*?\.({_TYPES.pattern})\s[^;]*\[{re.escape(variable)}[+\]]"
+        through = {
+            kind
+            for _, kind, register, _ in self._accesses
+            if any(variable in self._symbols.get(each, ()) for each in self._slice(register))
+        }
+        return frozenset(through | set(re.findall(direct, self._text)))
 
     def _bounds(self, where: Mapping[Key, set[str]]) -> dict[Key, Bound]:
         bounds: dict[Key, Bound] = {}

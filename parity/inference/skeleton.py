@@ -20,7 +20,7 @@ from typing import Any, cast
 from parity.errors import ParityError
 from parity.inference.argument_kinds import argument_kinds
 from parity.inference.call import DeclaredCall, guessed_call, inferred_call
-from parity.inference.conditions import credible_blocks
+from parity.inference.conditions import credible_blocks, likely_blocks
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch, accepted
 from parity.inference.keywords import Keyword, Literal, safe_name
@@ -37,9 +37,10 @@ from parity.inference.spec import (
 )
 from parity.inference.structures import Structures
 from parity.inference.tensor_roles import (
-    ConstantTable,
     Tensors,
+    Variable,
     constant_tables,
+    result_variables,
     stride_kinds,
     structured_words,
     tensors_by_role,
@@ -47,9 +48,9 @@ from parity.inference.tensor_roles import (
 )
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
+from parity.model.launch import PRINTF
 from parity.op import Op
 
-_NO_OUTPUT = "it has no output that it is given, so nothing can be compared"
 _TEXTURE = "it uses a texture or a surface, which parity does not emulate"
 UNSET, _OUTSIDE = "never-written", "out-of-bounds"
 """Words of failures that a more careful declaration may avoid."""
@@ -71,6 +72,8 @@ LEFT_OUT = "more of its instances have no op; the same command adds some each ti
 """The end of the message for a template with too many instances."""
 _CALMEST = 2
 """The level of small numbers of the last attempt."""
+_FEW_BLOCKS = ("3",)
+"""The grid of a kernel that gets no tensors, unless the host's code has a constant one."""
 _GUESSED_ROLE = "a guess: written; updates= are read as well"
 
 
@@ -243,14 +246,13 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     one = max(alike, key=_most_lanes)  # wide accesses need sizes that suit the other kernels as well
     if "__hip_texture" in one.text or "__hip_surface" in one.text:
         return Skeleton("", one.text, omitted=_TEXTURE)
-    if not any(each.is_pointer for each in one.args):
-        return Skeleton("", one.text, omitted=_NO_OUTPUT)
     pointers = one.tensors
     written = written_tensors(pointers)
-    if not written:
-        return Skeleton("", one.text, omitted=_without_output(one.flow))
+    results = {} if written else result_variables(one)
+    if not (written or results):
+        return Skeleton("", one.text, omitted=_without_output(one))
     kinds = argument_kinds(alike, written)
-    probed = _probe(one, kinds, single=attempt.single)
+    probed = _probe(one, kinds, single=attempt.single) if pointers else _spec_of_host(one)
     # Positions in order lead the further the more there are of them.
     fixed = {name for name in _positions(kinds) if name not in written} if attempt.apart else set[str]()
     spec = _scaled(probed, attempt, fixed) if isinstance(probed, InferredSpec) else None
@@ -260,10 +262,12 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         unknown += [tables[name].source for name in counts]
     tables = tables if spec else {}
     tensors = tensors_by_role(one, written, kinds, spec, cautious=attempt.cautious)
+    for result, each in results.items():
+        (tensors.outputs if each.source == PRINTF else tensors.updates)[result] = each.dtype
     if spec:
         spec = _with_distinct(spec, tensors, one) if attempt.apart else spec
         tensors.inputs.update({table: each.dtype for table, each in tables.items()})
-        shapes = {**spec.shapes, **{table: str(each.count) for table, each in tables.items()}}
+        shapes = {**spec.shapes, **{name: str(each.count) for name, each in (tables | results).items()}}
         ranges = {**spec.ranges, **{name: tables[name].range for name in counts}}
         spec = replace(spec, shapes=shapes, ranges=ranges)
         call = inferred_call(one, kinds, spec, {*tensors.inputs, *tensors.updates})
@@ -273,7 +277,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     question = probed if isinstance(probed, str) else ""
     if unknown:
         question = f"the host fills {', '.join(unknown)}, so say symbols="
-    keywords = tuple(_keywords(source, alike, tensors, call, spec, tables))
+    keywords = tuple(_keywords(source, alike, tensors, call, spec, tables | results))
     rejected = "" if question else _rejected(name, keywords)
     if rejected and (better := _again(name, source, alike, attempt, rejected)):
         return better
@@ -291,15 +295,15 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     )
 
 
-def _without_output(flow: Flow | None) -> str:
+def _without_output(one: Signature) -> str:
     """Return why a kernel that writes to nothing that it is given cannot be declared."""
-    reason = "it writes to nothing that it is given"
-    if flow and flow.indirect:
+    reason, flow = "it writes to nothing that it is given", one.flow
+    if not one.tensors:
+        reason = "it has no output that it is given"
+    elif flow and flow.indirect:
         reason = FOLLOWS
     elif flow and (variables := ", ".join(map(source_name, flow.variables))):
         reason = f"it writes at most to __device__ variables ({variables})"
-    elif flow and flow.prints:
-        reason = "it only prints"
     return f"{reason}, so nothing can be compared"
 
 
@@ -358,15 +362,14 @@ def _keywords(
     tensors: Tensors,
     call: DeclaredCall,
     spec: InferredSpec | None,
-    tables: Mapping[str, ConstantTable],
+    tables: Mapping[str, Variable],
 ) -> list[Keyword]:
     """Return the arguments of ``Op``, in the order of a case file."""
     one = alike[0]
     pointers = one.tensors
-    role = "" if any(each.is_input is not None for each in pointers) else _GUESSED_ROLE
-    written = tensors.outputs | tensors.updates
-    kinds = (written.get(each.name, "") for each in pointers)
-    usual = next((kind for kind in kinds if kind in NUMBERS), "f32")
+    is_seen = not pointers or any(each.is_input is not None for each in pointers)
+    role, written = "" if is_seen else _GUESSED_ROLE, tensors.outputs | tensors.updates
+    usual = next((kind for kind in written.values() if kind in NUMBERS), "f32")
     types = [",".join(SUFFIXES.get(name, name) for name in each.types) or usual for each in alike]
     spelling = {SUFFIXES[name]: name for each in alike for name in each.types if SUFFIXES.get(name, name) != name}
     words, structs = structured_words(one, call.words)
@@ -442,6 +445,14 @@ def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> Inferre
         name = each.name if each.is_pointer else safe_name(each.name)
         args.append(KernelArgument(name, dtype, each.is_pointer, each.key))
     return one.probe(args, one.flow, single)
+
+
+def _spec_of_host(one: Signature) -> InferredSpec:
+    """Return the specification of a kernel without tensors: the constant blocks and threads of the host's code."""
+    flow = one.flow or Flow(())
+    x, y, z = next(likely_blocks(one.pattern, one.launches, flow))
+    grids = (each.grid for each in one.launches if each.grid and all(map(str.isdecimal, each.grid)))
+    return InferredSpec({}, next(grids, _FEW_BLOCKS), (x, y, z) if y * z > 1 else (x,))
 
 
 def _doubt(one: Signature, spec: InferredSpec | None) -> str:

@@ -13,13 +13,16 @@ from parity.inference.signature import Parameter, Signature, constant_content, e
 from parity.inference.spec import CONSTANT, InferredSpec
 from parity.model.code_object import source_name, unqualified
 from parity.model.dtypes import NUMBERS
+from parity.model.launch import PRINTF
 
+_PRINTED = 1 << 16
+"""Bytes of text that a kernel may print."""
 _OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class ConstantTable:
-    """A ``__constant__`` variable as the ``source`` spells it, with ``count`` elements.
+class Variable:
+    """A ``__constant__`` or ``__device__`` variable as the ``source`` spells it, with ``count`` elements.
 
     ``values`` are the words of a structure with several types.
     """
@@ -77,20 +80,36 @@ def written_tensors(pointers: Sequence[Parameter]) -> set[str]:
     return {*named[:1]} or {each.name for each in pointers[-1:]}
 
 
-def constant_tables(one: Signature) -> tuple[dict[str, ConstantTable], list[str]]:
+def constant_tables(one: Signature) -> tuple[dict[str, Variable], list[str]]:
     """Return the constants that the host fills, and the names of those whose content is unknown."""
-    found, unknown = dict[str, ConstantTable](), list[str]()
+    found, unknown = dict[str, Variable](), list[str]()
     for symbol, table in (one.flow.tables if one.flow else {}).items():
         source = source_name(symbol)
         dtype, content = element_dtype(table.types), constant_content(table)
         if content is None:
             unknown.append(source)
             continue
-        name = safe_name(unqualified(source))
-        name += "_" * (name in (each.name for each in one.args))
+        name = _tensor_name(one, source)
         words = () if dtype in NUMBERS else tuple(content.tolist())
-        found[name] = ConstantTable(source, dtype if dtype in NUMBERS else "i32", len(content), words)
+        found[name] = Variable(source, dtype if dtype in NUMBERS else "i32", len(content), words)
     return found, unknown
+
+
+def result_variables(one: Signature) -> dict[str, Variable]:
+    """Return the variables whose content is a result of the kernel, and ``printf`` if it prints, by tensor."""
+    found = dict[str, Variable]()
+    for symbol, table in (one.flow.variables if one.flow else {}).items():
+        source, dtype = source_name(symbol), NUMBERS.get(element_dtype(table.types))
+        if dtype and table.size:
+            found[_tensor_name(one, source)] = Variable(source, dtype.name, table.size // dtype.itemsize)
+    if one.flow and one.flow.prints:
+        found[_tensor_name(one, "printed")] = Variable(PRINTF, "u8", _PRINTED)
+    return found
+
+
+def _tensor_name(one: Signature, source: str) -> str:
+    name = safe_name(unqualified(source))
+    return name + "_" * (name in (each.name for each in one.args))
 
 
 def structured_words(one: Signature, words: Sequence[str]) -> tuple[list[str], dict[str, str]]:

@@ -34,6 +34,9 @@ BLOCKS = 65535
 AMD GPUs allow one more.
 """
 
+PRINTF = "printf"
+"""The name in ``Launch.results`` and ``symbols`` that stands for the text which kernels print."""
+
 POISON = 0xA5
 """The value of every byte of an output buffer before the launch. It reveals elements that are never written."""
 
@@ -214,6 +217,8 @@ class Launch:
         then: further launches, in order, on the same buffers.
         constants: content of ``__constant__`` and ``__device__`` variables that the host fills before the first launch,
             by name in the source. Other variables keep their initial values.
+        results: buffers that stand for variables, by the variable's name in the source. After the last launch, each has
+            the content of the variable. With the name ``PRINTF``, it has the text that the kernels print.
         by_code: block, shared memory and trailing null pointers follow from the code object, as for Triton's kernels.
         ended: the launch ended on a GPU or in CUDA's code, so emulators may execute many more instructions than a case
             usually needs.
@@ -226,6 +231,7 @@ class Launch:
     shared_bytes: int = 0
     then: tuple[Launch, ...] = ()
     constants: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    results: Mapping[str, str] = field(default_factory=dict)
     by_code: bool = False
     ended: bool = False
 

@@ -196,8 +196,12 @@ class Declaration:
     ``"lr:f32 step:i32=t n:i32[4]=x.shape x"``. With the key ``"*name"``, ``name`` is a pointer to the structure.
     """
     symbols: Mapping[str, str | Callable[[CaseView], Any]] = field(default_factory=dict)
-    """``__constant__`` and ``__device__`` variables that the host fills: the name of the input that they hold (which is
-    then not an argument), or a function that returns the content as an array.
+    """``__constant__`` and ``__device__`` variables that the host fills: the name of the tensor that they hold, which
+    is then not an argument, or a function that returns the content as an array. Outputs and updated tensors in
+    variables are compared.
+
+    With the key ``printf``, an output of ``u8`` is the text that the kernel prints, in the order of threads. The rest
+    of the tensor is 0.
     """
     scalars: Mapping[str, Callable[[CaseView], tuple[str, float | int]]] = field(default_factory=dict)
     """Arguments that no expression can describe, each with a function that returns type and value."""
@@ -305,6 +309,11 @@ class Declaration:
     def compared(self) -> dict[str, str]:
         """Types of the tensors whose content is compared: the outputs, then the updated tensors."""
         return {**(self.outputs or {}), **self.updates}
+
+    @property
+    def results(self) -> dict[str, str]:
+        """The compared tensors that variables hold, by the variable's name."""
+        return {name: of for name, of in self.symbols.items() if isinstance(of, str) and of in self.compared}
 
     @property
     def may_be_sampled(self) -> bool:

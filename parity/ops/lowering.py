@@ -20,6 +20,7 @@ from parity.model.case import Case, Tensor
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array, dtype, resolve_dtype
 from parity.model.launch import (
+    PRINTF,
     Buffer,
     Computation,
     Launch,
@@ -147,7 +148,7 @@ def lower(op: Declaration, case: Case) -> Call:
         )
     view = view_case(op, case)
     memory = _memory(op, case, view, sparse)
-    launch = replace(_launches(op, case, view), constants=_constants(op, view, memory))
+    launch = replace(_launches(op, case, view), constants=_constants(op, view, memory), results=op.results)
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
     buffers |= _info(op, view) | _workspace(op, view) | _structures(op, case, view)
     inputs = _logical_inputs(op, case, memory, buffers)
@@ -384,6 +385,8 @@ def _constants(op: Declaration, view: CaseView, memory: Mapping[str, Memory]) ->
     """The content of the variables that the host fills."""
     found = {}
     for name, of in op.symbols.items():
+        if name == PRINTF:
+            continue
         content = (
             memory[of].buffer(op.points).data
             if isinstance(of, str)

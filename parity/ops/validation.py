@@ -21,7 +21,7 @@ from parity.dsl.expression import Expression, expression
 from parity.dsl.shapes import parse_shapes, words
 from parity.errors import UsageError, nearest
 from parity.model.dtypes import dtype
-from parity.model.launch import BLOCK
+from parity.model.launch import BLOCK, PRINTF
 from parity.ops import declaration
 from parity.ops.declaration import Declaration
 
@@ -188,7 +188,8 @@ def _check_names(op: Declaration) -> None:
     streams = op.data.values() if isinstance(op.data, Mapping) else (op.data,)
     strides = op.strides if isinstance(op.strides, Mapping) else {op.result: op.strides or "any"}
     for what, names, known in (
-        ("input", (*op.optional, *(op.aliased or ()), *in_place, *in_symbols), op.inputs),
+        ("input", (*op.optional, *(op.aliased or ()), *in_place), op.inputs),
+        ("tensor in symbols", in_symbols, op.kinds),
         ("tensor with indices", op.indices, op.filled),
         ("tensor with strides", strides, {**op.tensors, **op.compared}),
         ("strides", [each for each in strides.values() if isinstance(each, str)], STRIDES),
@@ -222,8 +223,10 @@ def _check_known(op: Declaration, what: str, names: Iterable[str], known: Collec
 def _check_outputs(op: Declaration) -> None:
     """Check that a kernel gets the outputs, and that their shape follows from something."""
     outputs = " ".join(op.compared)
-    if not (op.library or set(op.compared) & set(op.argument_names)):
+    if not (op.library or op.results or set(op.compared) & set(op.argument_names)):
         raise _error(op, f"args lacks all of its outputs ({outputs}), so nothing could be compared")
+    if (of := op.symbols.get(PRINTF)) is not None and (op.outputs or {}).get(str(of)) != "u8":
+        raise _error(op, f"symbols: {PRINTF} is {of!r}, and printed text needs an output of u8")
     if not (op.tensors or op.shape or op.library):
         raise _error(
             op,

@@ -16,12 +16,13 @@ from parity.emulator.device import Device
 from parity.emulator.faults import DataRace, KernelFault, UnknownInstruction, UnsupportedFeature, source_location
 from parity.emulator.instruction import Instruction
 from parity.emulator.launch_options import RACE_MASKS, REGISTER_FILL, REVERSED
+from parity.emulator.printing import SHOWN
 from parity.emulator.shadow_runs import shadow_seed
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.code_object import CodeObject, MissingKernel, source_name
 from parity.model.coverage import Point
 from parity.model.dtypes import Array
-from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome
+from parity.model.launch import POISON, PRINTF, Buffer, Fault, Launch, Outcome
 from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor, launch_seed
 
 ORDERS = 4
@@ -100,12 +101,21 @@ class DeviceSession:
             raise
         except ParityError as error:
             fault = Fault("error", str(error))
-        printed = self._device.take_printed()
+        compared = request.launch.results.get(PRINTF)
+        size = len(request.buffers[compared].data) if compared else SHOWN
+        printed = self._device.take_printed(size)
         results, kernels = request.results, (each.kernel for each in request.launch.sequence)
         is_drawn = results and any(self._device.is_approximate(request.code, kernel) for kernel in kernels)
-        buffers, drawn = executor.read_buffers(request.buffers), str(results) if is_drawn else ""
+        buffers, drawn = executor.read_buffers(request), str(results) if is_drawn else ""
         instructions = stats.instructions if stats else None
-        outcome = Outcome(buffers, fault, instructions, printed, drawn=drawn, reached=reached, places=executor.places)
+        if compared:
+            text = printed.encode()
+            buffers[compared] = np.frombuffer(text[:size].ljust(size, b"\0"), np.uint8)
+            if len(text) > size:
+                fault = fault or Fault("error", f"the kernel prints more than the {size:,} bytes of {compared}")
+        outcome = Outcome(
+            buffers, fault, instructions, printed[:SHOWN], drawn=drawn, reached=reached, places=executor.places
+        )
         if check_defined and fault and fault.kind == _NEVER_WRITTEN and request.memory_fill is None:
             found = self._without_effect(request, [{"memory_fill": fill} for fill in _FILLS])
             return replace(found, unused_read=fault.message) if found else outcome
@@ -180,7 +190,7 @@ class DeviceSession:
             except ParityError:
                 self._executor.run(request)
             self._executor.run(replace(request, keep_variables=True))
-            after = self._executor.read_buffers(request.buffers)
+            after = self._executor.read_buffers(request)
             differ = different_buffers(outcome.buffers, after)
             message = f"{prefix}leaves other values in {', '.join(differ)}"
             remedy = "; what the host writes there before each launch is declared in symbols="
@@ -225,7 +235,7 @@ class DeviceSession:
 
     def _findings(self, request: EmulatedLaunch) -> Iterator[str]:
         def collect() -> dict[str, bytes]:
-            return {name: array.tobytes() for name, array in self._executor.read_buffers(request.buffers).items()}
+            return {name: array.tobytes() for name, array in self._executor.read_buffers(request).items()}
 
         def differs(changed: EmulatedLaunch) -> bool:
             self._executor.run(changed)

@@ -22,6 +22,7 @@ from parity.errors import UsageError
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached, concatenate_coverage
 from parity.model.launch import (
+    PRINTF,
     Buffer,
     Launch,
     Pointer,
@@ -186,13 +187,18 @@ class LaunchExecutor:
 
         return pack(request.code.kernels[launch.kernel], list(map(value, launch.args)))
 
-    def read_buffers(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the contents of all buffers and free their memory."""
+    def read_buffers(self, request: EmulatedLaunch) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the contents of all buffers, and of variables that they stand for, and free their memory."""
         found: dict[str, np.ndarray[Any, Any]] = {}
+        buffers, variables = request.buffers, {of: name for name, of in request.launch.results.items()}
         self.places = {}
         try:
             for name, allocation in self._allocations.items():
                 dtype = buffers[name].dtype.numpy
+                if variables.get(name, PRINTF) != PRINTF:
+                    variable = self.device.symbol(request.code, variables[name])
+                    found[name] = self.device.read(variable)[: allocation.size].view(dtype)
+                    continue
                 if buffers[name].sparse and not buffers[name].writable:
                     found[name] = buffers[name].data
                 elif buffers[name].sparse:

@@ -13,7 +13,18 @@ import numpy as np
 
 from parity.errors import ParityError, UsageError
 from parity.model.code_object import CodeObject, MissingKernel, mangled
-from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes, with_addresses
+from parity.model.launch import (
+    POISON,
+    PRINTF,
+    Buffer,
+    Fault,
+    Launch,
+    Outcome,
+    Pointer,
+    Tiled,
+    argument_bytes,
+    with_addresses,
+)
 from parity.runners.base import argument_mismatch
 from parity.runners.redzone import RED_BYTES, Arena, Bytes
 from parity.runners.timing import Stopwatch, TimedStream, Timings
@@ -107,6 +118,8 @@ class GpuDevice:
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Run one launch and wait for it. Device errors and changed red zones are faults of the outcome."""
+        if PRINTF in launch.results:
+            return Outcome.untouched(buffers, Fault("printed text", "only the emulated runner captures printed text"))
         arena = Arena.of(buffers, self._red_bytes)
         try:
             after = self._launch(code, launch, arena)
@@ -223,7 +236,11 @@ class GpuDevice:
             for function, each in zip(functions, launch.sequence, strict=True):
                 driver.launch(function, each, driver.packed(_arguments(each, addresses)))
             driver.synchronize()
-            return driver.download(memory, len(arena.image))
+            after = driver.download(memory, len(arena.image))
+            for name, of in launch.results.items():
+                begin, size = arena.ranges[of]
+                after[begin : begin + size] = driver.download(self._symbol(self._module(code), name), size)
+            return after
 
     def _fault(self, error: Exception) -> Fault:
         if isinstance(error, MemoryError):

@@ -17,7 +17,7 @@ def project(library, parity):
 def test_declared_kernels_pass_with_both_wavefront_sizes(parity, project):
     result = parity("run", "-v", "--target", "gfx1100,gfx90a", "--examples", "8")
     assert result.code == 0, result.out + result.err
-    assert "5 kernels" in result.out
+    assert "7 kernels" in result.out
 
 
 @pytest.mark.thorough
@@ -31,6 +31,8 @@ def test_declared_kernels_pass_with_both_wavefront_sizes(parity, project):
         ("tables", "weights[i % 16]", "weights[i % 15]", "FAIL  ops::weighted"),
         ("tables", "out[order[row] * columns", "out[row * columns", "FAIL  permute"),
         ("tables", "else high = middle;", "else high = middle - 1;", "FAIL  bucket"),
+        ("variables", "x[i] > limit", "x[i] >= limit + 1", "FAIL  count_above"),
+        ("variables", '"%d\\n", x[i]', '"%d\\n", -x[i]', "FAIL  list_odd"),
         ("two_phases", "i < blocks; i += blockDim.x", "i < 1; i += blockDim.x", "FAIL  sum_blocks"),
         ("two_phases", "if (threadIdx.x == 0) partial[blockIdx.x] = sum;", "", "never-written read"),
     ],
@@ -39,6 +41,23 @@ def test_fault_in_declared_kernel_is_detected(parity, project, file, old, new, s
     edit(project / "kernels" / f"{file}.cu", old, new)
     result = parity("run", "-v", file, *TARGET)
     assert result.code == 1 and says in result.out
+
+
+def test_variables_and_printed_text_are_compared(parity, project, edit):
+    command = ("run", "-v", "variables", "--target", "gfx1100,gfx90a", "--examples", "3")
+    assert parity(*command).code == 0
+    case = "variables.count_above[f32](x=9~normal@0 above=4~bits@0 limit=0)"
+    assert parity("reproduce", case, *TARGET, "-o", "folder", "--check").code == 0
+    result = parity("reproduce", "variables.list_odd[i32](x=9~bits@0)", *TARGET)
+    assert result.code == 2 and "the text that its kernel prints, which only emulated GPUs capture" in result.err
+    edit(project / "kernels" / "variables.cu", "1u);", "2u);")
+    edit(project / "kernels" / "variables.cu", '"%d: ", i', '"%u: ", i + 1')
+    result = parity(*command)
+    assert result.code == 1 and "FAIL  count_above" in result.out and "FAIL  list_odd" in result.out
+    edit(project / "kernels" / "variables.cu", '"%u: ", i + 1', '"%d: ", i')
+    edit(project / "cases" / "variables.py", "printed: 8192", "printed: 16")
+    result = parity("run", "-v", "variables.list_odd", *TARGET, "--examples", "3")
+    assert "the kernel prints more than the 16 bytes of printed" in result.out
 
 
 def test_structure_of_wrong_size_is_refused(parity, project, edit):
@@ -57,7 +76,7 @@ def test_missing_device_variable_is_reported(parity, project, edit):
 def test_declared_kernels_recording_is_replayed(parity, project):
     assert parity("record", "--runner", "emulated", *TARGET, "--examples", "3", "-o", "all.zip").code == 0
     result = parity("run", "-v", "--runner", "recorded=all.zip")
-    assert result.code == 0 and "5 kernels" in result.out, result.out + result.err
+    assert result.code == 0 and "7 kernels" in result.out, result.out + result.err
 
 
 def test_launches_setting_and_option_keep_host_launches(parity, project, edit):

@@ -246,10 +246,9 @@ def test_init_op_with_one_type_is_listed_by_its_output(parity, tmp_path):
 
 
 WITHOUT_OUTPUT = """
-#include <stdio.h>
-__device__ float total;
-__global__ void adds(const float* x) { atomicAdd(&total, x[threadIdx.x]); }
-__global__ void says(const float* x, int n) { if (x[0] > n) printf("%d", n); }
+struct State { float sum; int count; };
+__device__ State state;
+__global__ void adds(const float* x) { state.sum += x[0]; state.count += 1; }
 __global__ void fills(float* const* parts, int n) { if (threadIdx.x < n) parts[blockIdx.x][threadIdx.x] = 1; }
 """
 
@@ -260,5 +259,37 @@ def test_init_says_where_kernel_without_output_writes(parity, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     parity("init")
     text = (tmp_path / "cases" / "few.py").read_text()
-    for reason in ("at most to __device__ variables (total)", "it only prints", "pointers that it reads from memory"):
+    for reason in ("at most to __device__ variables (state)", "pointers that it reads from memory"):
         assert reason in text
+
+
+WITHOUT_OUTPUT_ARGUMENTS = """
+#include <stdio.h>
+#define FAULT 0
+namespace stats { __device__ float sums[8]; __device__ int calls; }
+__global__ void adds(const float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(&stats::sums[i % 8], x[i] + FAULT);
+}
+__global__ void counts() { atomicAdd(&stats::calls, 1 + FAULT); }
+__global__ void shows(const int* x, int n) { if (threadIdx.x < n) printf("%d\\n", x[threadIdx.x] + FAULT); }
+__global__ void greets() { printf("thread %d\\n", threadIdx.x + FAULT); }
+int main() { greets<<<2, 5>>>(); counts<<<2, 5>>>(); }
+"""
+
+
+def test_init_compares_variables_and_printed_text(parity, tmp_path, monkeypatch, with_nvcc, edit):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "few.cu").write_text(WITHOUT_OUTPUT_ARGUMENTS)
+    monkeypatch.chdir(tmp_path)
+    parity("init")
+    text = (tmp_path / "cases" / "few.py").read_text()
+    assert 'updates={"sums": "f32"}' in text and 'symbols={"stats::sums": "sums"}' in text
+    assert text.count('symbols={"printf": "printed"}') == 2 and 'grid="2",  # a guess\n    block=5,' in text
+    run = ("run", "-v", "--target", "gfx1100,gfx90a", "--examples", "3")
+    result = parity(*run)
+    assert result.code == 0 and "4 kernels" in result.out, result.out
+    on_amd = "#ifdef __HIP_PLATFORM_AMD__\n#define FAULT 1\n#else\n#define FAULT 0\n#endif"
+    edit(tmp_path / "kernels" / "few.cu", "#define FAULT 0", on_amd)
+    failed = parity(*run).out
+    assert all(f"FAIL  {name} " in failed for name in ("adds", "counts", "shows", "greets")), failed

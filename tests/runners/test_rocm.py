@@ -158,7 +158,9 @@ def test_suite_matches_emulated_runner_bit_for_bit(suite, opened, target):
 
 
 @needs_hip
-@pytest.mark.parametrize("op", [thorough("adam.step"), "two_phases.sum", thorough("tables.weighted")])
+@pytest.mark.parametrize(
+    "op", [thorough("adam.step"), "two_phases.sum", thorough("tables.weighted"), "variables.count_above"]
+)
 def test_structs_sequences_and_variables_match_emulated_runner(opened, op):
     suite = find_suite(DECLARED)
     (built,) = build(suite.kernels, [suite.op(op).module], ["gfx1100"])
