@@ -219,7 +219,8 @@ def _write_cases(
     except MissingTool as error:
         warn(f"no case files are written, because nothing can be compiled: {error}")
         return [], 0
-    cuda, files = _build_cuda(project, modules, settings), CaseFiles(project, limit, run_progress)
+    compiled = {each.module: modules[each.module] for each in built if _kernels(each) and not each.error}
+    cuda, files = _build_cuda(project, compiled, settings), CaseFiles(project, limit, run_progress)
     prober, met, broken, shared = Prober(limit), False, list[str](), dict[str, Kernel]()
     for one, note in _reported(built, files):
         path = project.cases / f"{plain_name(one.module)}.py"

@@ -313,6 +313,19 @@ def test_init_only_named_kernels_adds_others_later(parity, tmp_path, sources, wi
     assert "PASS  3 kernels" in parity("run", "--target", "gfx1100", "--examples", "2").out
 
 
+def test_init_compiles_cuda_side_only_of_modules_that_compile_for_amd(parity, sources, monkeypatch, with_nvcc):
+    sources(broken=ADD.format("adds").replace("+=", "+= lacks() *"), one=ADD.format("adds"))
+    compiled, build = list[tuple[str, ...]](), init.build
+
+    def spy(kernels, modules, targets, **options):
+        compiled.append((*targets, *modules))
+        return build(kernels, modules, targets, **options)
+
+    monkeypatch.setattr(init, "build", spy)
+    assert parity("init", "--kernels", "src").code == 0
+    assert ("sm_90", "one") in compiled, compiled
+
+
 def test_init_module_that_does_not_compile_is_no_unknown_name(parity, tmp_path, sources):
     sources(broken='#error "not here"\n' + ADD.format("adds"), other=ADD.format("more"))
     result = parity("init", "--kernels", "src", "--only", "broken")
