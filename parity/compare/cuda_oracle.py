@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.compare.comparison import accepted_elements, matches
+from parity.emulator.shadow_runs import EACH_LANE, SHADOW_RUNS
 from parity.model.dtypes import NUMBERS, Array, DType, array_dtype
 from parity.model.launch import Arithmetic
 from parity.reference.accuracy import furthest
@@ -149,7 +150,7 @@ def expected_from_cuda(
     known = known + flushed * (kind.name == "f32")
 
     def suspicion(got: Array) -> str:
-        biased = _bias(value, spread + more, got) if kind.precision < WIDE else ""
+        biased = _bias(value, spread + more, got, mine) if kind.precision < WIDE else ""
         facts = {"approximates": approximates, "multiplies_matrices": multiplies_matrices}
         return biased or _loss(value, mine, computed, mixed, known, theirs, got, **facts)
 
@@ -237,13 +238,20 @@ BIASED = 24
 direction. Equal pairs count once, because equal inputs have the same tie.
 """
 
+_LANES = tuple(i for i, number in enumerate(SHADOW_RUNS) if number & EACH_LANE)
+"""The places of the runs in which each lane rounds at random."""
+_TOGETHER = 0.75
+"""How many more elements a run moves in one direction than in the other, as a share, if they share a rounded value."""
+
 
 @np.errstate(all="ignore")
-def _bias(value: Array, spread: Array, got: Array) -> str:
+def _bias(value: Array, spread: Array, got: Array, mine: RoundingRuns) -> str:
     """Return a sentence if all differences from CUDA's numbers have one direction; empty if not.
 
     In a narrow type, two correct results differ only near a tie, or by chance in either direction. If more than an
     eighth of the elements that roundings move differ, and all in one direction, one side does not round to nearest.
+    The exception are elements that share a rounded value, such as a norm: runs that round each lane at random move them
+    in one direction as well.
     """
     number = np.abs(value) >= 2.0 ** array_dtype(got).emin
     change = np.where(number, _wide(got) - value, 0.0)
@@ -252,13 +260,18 @@ def _bias(value: Array, spread: Array, got: Array) -> str:
     pairs = np.unique((value + 1j * change)[change != 0])
     if pairs.size < BIASED or 8 * count < moving:
         return ""
+    runs = _wides(mine.nearest, *(mine.moved[i] for i in _LANES if i < len(mine.moved)))
+    moves = np.where(number, np.sign(np.nan_to_num(runs[1:] - runs[0])), 0.0).reshape(-1, value.size)
     for direction, signs in (
-        ("towards 0", -change * np.sign(value)),
-        ("away from 0", change * np.sign(value)),
-        ("downwards", -change),
-        ("upwards", change),
+        ("towards 0", -np.sign(value)),
+        ("away from 0", np.sign(value)),
+        ("downwards", -np.ones_like(value)),
+        ("upwards", np.ones_like(value)),
     ):
-        if (signs >= 0).all():
+        if (change * signs >= 0).all():
+            along = np.abs((moves * signs.reshape(-1)).sum(-1))
+            if (along > _TOGETHER * np.maximum(BIASED, np.abs(moves).sum(-1))).any():
+                return ""
             return f"all {count} differences from CUDA's values are {direction}: one side does not round to nearest"
     return ""
 

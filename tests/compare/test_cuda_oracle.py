@@ -285,3 +285,15 @@ def test_differences_of_equal_inputs_count_once_for_the_direction(inputs, biased
     below = (values.view(np.uint16) - 1).astype(np.uint16).view(ml_dtypes.bfloat16)
     expected = expected_from_cuda(values, ROUNDS, RoundingRuns(values, [below]))
     assert compare(expected, below, vendor="amd").passed != biased
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_elements_that_share_a_rounded_value_may_differ_in_one_direction(shares):
+    """In the runs that round each lane at random, a shared value moves all elements together."""
+    values = np.arange(128, 192).astype(ml_dtypes.bfloat16)
+    bits = values.view(np.uint16)
+    below, above = ((bits + np.uint16(2 * more) - np.uint16(1)).view(ml_dtypes.bfloat16) for more in (0, 1))
+    mixed = np.where(np.arange(64) % 2, below, above)
+    runs = [below, above, *[mixed] * 16, *[above if shares else mixed] * 6]
+    expected = expected_from_cuda(values, ROUNDS, RoundingRuns(values, runs))
+    assert compare(expected, below, vendor="amd").passed == shares
