@@ -91,6 +91,7 @@ class Flow:
         variables: The other ``__device__`` variables that the kernel uses, with the types of all accesses.
         indirect: True if the kernel follows pointers that it reads from memory.
         prints: True if the kernel prints.
+        prints_reals: True if it prints floating-point numbers, which are of 64 bits then.
     """
 
     types: tuple[str, ...]
@@ -116,3 +117,4 @@ class Flow:
     variables: Mapping[str, Table] = field(default_factory=dict)
     indirect: bool = False
     prints: bool = False
+    prints_reals: bool = False

@@ -77,7 +77,7 @@ def flows(ptx: str) -> dict[str, Flow]:
             private=_PRIVATE.search(text.text) is not None,
             random=not random.isdisjoint(map(int, _LINE.findall(text.text))),
             variables={each: Table(writable[each], kernel.types_of(each)) for each in sorted(used - filled)},
-            prints="vprintf" in words,
+            prints="vprintf" in words, prints_reals="vprintf" in words and ".f64" in text.text,
         )  # fmt: skip
     return found
 
@@ -296,7 +296,7 @@ class _DataFlow:
         direct = rf"\b(?:ld|st|atom|red)\.[\w.]*?\.({_TYPES.pattern})\s[^;]*\[{re.escape(variable)}[+\]]"
         through = {
             kind
-            for _, kind, register, _ in self._accesses
+            for _, kind, register, *_ in self._accesses
             if any(variable in self._symbols.get(each, ()) for each in self._slice(register))
         }
         return frozenset(through | set(re.findall(direct, self._text)))

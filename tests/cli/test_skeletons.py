@@ -278,6 +278,20 @@ int main() { greets<<<2, 5>>>(); counts<<<2, 5>>>(); }
 """
 
 
+def test_init_doubts_printed_numbers_that_round_differently(parity, tmp_path, monkeypatch, with_nvcc):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "few.cu").write_text(
+        "#include <stdio.h>\n"
+        '__global__ void exact(const float* x, int n) { if (threadIdx.x < n) printf("%g\\n", 2 * x[threadIdx.x]); }\n'
+        '__global__ void rough(const float* x, int n) { if (threadIdx.x < n) printf("%a\\n", expf(x[threadIdx.x])); }\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    parity("init")
+    text = (tmp_path / "cases" / "few.py").read_text()
+    assert 'exact_op = Op(\n    "few.exact"' in text
+    assert "it prints floating-point numbers, whose last digits may differ" in text and "# rough_op" in text
+
+
 def test_init_compares_variables_and_printed_text(parity, tmp_path, monkeypatch, with_nvcc, edit):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "few.cu").write_text(WITHOUT_OUTPUT_ARGUMENTS)
