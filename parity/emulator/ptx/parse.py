@@ -290,6 +290,8 @@ def parse_function(text: FunctionText, files: dict[int, str]) -> PtxFunction:
 
 _HINT = re.compile(r"\.L[12]::(?!\d)\w+|\.L2::\d+B")
 """Words for cache eviction and prefetching (PTX ISA, "Cache Eviction Priority Hints"). They do not affect values."""
+_OPERANDS = re.compile(r"\s+|(?=[{\[(])")
+"""Matches between an opcode and its operands. Inline assembly may have no space there."""
 
 
 class _Reader:
@@ -367,7 +369,7 @@ class _Reader:
 
     def _instruction(self, text: str, line: int) -> Instruction:
         guard, rest = text.split(None, 1) if text.startswith("@") else ("", text)
-        parts = rest.split(None, 1)
+        parts = _OPERANDS.split(rest, maxsplit=1)
         operands = split_operands(parts[1]) if len(parts) > 1 else []
         opcode = _HINT.sub("", parts[0])
         if opcode.startswith("createpolicy."):

@@ -198,7 +198,10 @@ def test_mma_products_match_definition(form, cache):
 @pytest.mark.parametrize("trans", ["", ".trans"])
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_ldmatrix_distributes_rows_to_threads(count, trans, cache):
-    """Thread l receives two elements of matrix q, from 2 (l % 4) on, of row (or column) l / 4."""
+    """Thread l receives two elements of matrix q, from 2 (l % 4) on, of row (or column) l / 4.
+
+    Inline assembly may have no space after the opcode.
+    """
     names = ", ".join(f"%r{10 + q}" for q in range(count))
     body = f"""
     .shared .align 16 .b8 tile[512];
@@ -207,7 +210,7 @@ def test_ldmatrix_distributes_rows_to_threads(count, trans, cache):
     mov.u32 %r5, tile; mad.lo.u32 %r6, %t, 16, %r5;
     st.shared.v4.u32 [%r6], {{%r1, %r2, %r3, %r4}};
     bar.warp.sync -1;
-    ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {{{names}}}, [%r6];
+    ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16{{{names}}}, [%r6];
     mul.wide.u32 %d3, %t, {4 * count}; add.u64 %d4, %b1, %d3;
     {" ".join(f"st.global.u32 [%d4+{4 * q}], %r{10 + q};" for q in range(count))}
 """
