@@ -109,6 +109,7 @@ def key(source: Source, job: Job) -> str:
     )
     settings = (*settings, "kernels", *source.kernels, "linked", *map(source.name, source.linked))
     settings = (*settings, "without") if source.without else settings
+    settings = settings if source.chosen is None else (*settings, "chosen", *source.chosen)
     if job.target.vendor == "amd" and not source.ported:
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
     if job.target.vendor == "amd":
@@ -134,7 +135,7 @@ def compile_source(source: Source, job: Job, folder: Path) -> None:
     Raises:
         PortError: the source does not compile.
     """
-    (_compile_cuda if job.target.vendor == "cuda" else _compile_amd)(source, job, folder)
+    (_compile_cuda if job.target.vendor == "cuda" else _compile_amd)(source.with_chosen_bodies(), job, folder)
 
 
 def disassemble(source: Source, path: Path, content: bytes, folder: Path) -> None:

@@ -222,7 +222,8 @@ def _suite_settings(
 ) -> tuple[dict[str, Path], BuildSettings]:
     """Return the files of those modules that exist, and how to build them."""
     paths = {module: suite.files[module] for module in modules if module not in suite.missing}
-    return paths, BuildSettings(suite.sides, hipifier, kernels_to_instantiate(suite))
+    kernels = {**kernels_to_instantiate(suite), **suite.instantiated}
+    return paths, BuildSettings(suite.sides, hipifier, kernels, suite.chosen)
 
 
 def kernels_to_instantiate(suite: Suite) -> dict[str, tuple[str, ...]]:
@@ -291,6 +292,7 @@ def _source(
         ported,
         chosen_hipifier(settings.hipifier),
         kernels,
+        tuple(settings.chosen[module]) if module in settings.chosen else None,
         around=found.around,
         ambiguous=found.ambiguous,
         made=found.made,

@@ -17,11 +17,13 @@ class BuildSettings:
         sides: The compile options of each vendor, and the folder of AMD's sources if hipify does not generate them.
         hipifier: Name of the translator. The default is the value of ``$PARITY_HIPIFY``.
         kernels: Templates with arguments, by module, to instantiate whether or not host code launches them.
+        chosen: The only instances of kernel templates to compile, by module. Other instances are empty kernels.
     """
 
     sides: Sides = field(default_factory=Sides)
     hipifier: str | None = None
     kernels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    chosen: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

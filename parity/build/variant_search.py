@@ -183,7 +183,7 @@ def _is_better(other: Built, built: Built) -> bool:
 
 def _empty_kernels(built: Built, source: Source) -> frozenset[str]:
     """Return the kernels that do nothing although the source has a body for them: a condition excludes it."""
-    nothing = idle(built.code_object) if built.code_object else ()
+    nothing = idle(built.code_object) if built.code_object and source.chosen is None else ()
     texts = (text for text in source.files.values() if nothing and "__global__" in text)
     written = {name for text in texts for name in porting.kernels_of(text, with_bodies=True)}
     return frozenset(each for each in nothing if unqualified(source_name(each)) in written)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from parity.porting.kernel_templates import (
         Instantiation,
         guess_instantiations,
+        has_dependent,
         instantiations,
         kernels_of,
         parameters,
@@ -47,8 +48,8 @@ __all__ = [
     "Instantiation", "PortError", "Source", "SourceTree", "StagedCuda", "Switch", "Translation", "TranslationError",
     "Variant", "after_errors", "ancestors", "chosen_hipifier", "closure", "compile_as_cuda", "compile_as_hip",
     "compile_with_templates", "confirmed", "cuda_code", "descendants", "embeds_cuda", "find_modules", "find_ported",
-    "forget_folders", "found_in", "guess_instantiations", "has_source", "hipifier_fingerprint", "included",
-    "instantiations", "is_cuda_source", "kernels_of", "macros_of", "parameters", "parse", "real_libraries",
+    "forget_folders", "found_in", "guess_instantiations", "has_dependent", "has_source", "hipifier_fingerprint",
+    "included", "instantiations", "is_cuda_source", "kernels_of", "macros_of", "parameters", "parse", "real_libraries",
     "setting_for", "source_of", "stubbed_libraries", "switches_of_kernels", "with_cuda_version", "with_kernels",
 ]  # fmt: skip
 

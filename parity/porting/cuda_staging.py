@@ -21,14 +21,14 @@ from parity.compilers.include import HEADERS, STUBS
 from parity.compilers.nvcc import CudaOutputs, compile_module
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
-from parity.model.code_object import CodeObject
+from parity.model.code_object import CodeObject, plain, unqualified
 from parity.model.finding import Finding
 from parity.porting import staged_files
 from parity.porting.errors import PortError
 from parity.porting.hints import remedies
 from parity.porting.host_code import HostCode
 from parity.porting.includes import is_plain
-from parity.porting.kernel_templates import INSTANTIATIONS, Instantiation, instantiations
+from parity.porting.kernel_templates import INSTANTIATIONS, Instantiation, instantiations, template_arguments
 from parity.porting.removed_apis import headers_for
 from parity.porting.repair import repair
 from parity.porting.sources import Source
@@ -50,6 +50,8 @@ _AFTER_PARSING = re.compile(r"^(?:ptxas|nvlink) +(?:fatal|error) *: *(.*)", re.M
 _SEPARATE = "requires separate compilation mode"
 """Words of nvcc's error for a kernel that launches kernels."""
 _REFUSED = re.compile(rf"^{re.escape(INSTANTIATIONS)}\((\d+)\): error", re.MULTILINE)
+_FAILED = re.compile(r'\binstantiation of "[^"\n]*?\b(\w+)<[^"\n]*\[with ([^"\n]*)\]"')
+"""Matches the instance of a template with an error, such as a static assertion that fails."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ class _CudaStaging:
 
     def _staged(self, host: HostCode) -> StagedCuda:
         source = self._source
-        if host != HostCode() or source.linked or not is_plain(source.path):
+        if host != HostCode() or source.linked or source.chosen is not None or not is_plain(source.path):
             return self._write(host)
         unit = Unit(source.path, source.folders, tuple(map(_forced, source.options.forced)), source.options.flags)
         return StagedCuda(unit, {path: source.name(path) for path in source.files})
@@ -262,10 +264,21 @@ def compile_with_templates(unit: Unit, outputs: CudaOutputs, target: Target, ker
         try:
             return compile_module(unit, outputs, target, main=main)
         except CompileError as error:
-            refused = {int(line) - 1 for line in _REFUSED.findall(error.log)}
-            if not refused:
+            lines = {int(line) - 1 for line in _REFUSED.findall(error.log)}
+            failed = {_instance(name, values) for name, values in _FAILED.findall(error.log)}
+            accepted = [each for i, each in enumerate(wanted) if i not in lines and _plain(each.name) not in failed]
+            if accepted == wanted:
                 raise
-            wanted = [each for i, each in enumerate(wanted) if i not in refused]
+            wanted = accepted
         finally:
             main.unlink()
     return compile_module(unit, outputs, target)
+
+
+def _instance(name: str, values: str) -> str:
+    """Return the plain name of an instance whose parameters have these values in nvcc's list (``N=32U, B=true``)."""
+    return plain(f"{name}<{','.join(each.partition('=')[2] for each in template_arguments(f'<{values}>'))}>")
+
+
+def _plain(name: str) -> str:
+    return plain(f"{unqualified(name)}<{name.partition('<')[2]}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import tree_sitter
 
 from parity.compilers.lexing import WORD
-from parity.porting.source_tree import CLASSES, ancestors, descendants, head_of, parse, source_of
+from parity.model.code_object import unqualified
+from parity.porting.source_tree import CLASSES, ancestors, descendants, encode, head_of, parse, source_of
 
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """The file name that errors report for the lines of ``instantiations``."""
@@ -28,6 +30,7 @@ _TEMPLATE_USES = frozenset(("template_function", "template_type", "template_meth
 _NUMBER = "32"
 """The value of a template parameter that no launch gives: it fits a warp and most tile sizes."""
 _UNKNOWN = "?"
+_USE = re.compile(r"\b(\w+)\s*<([^<>;]+)>")
 _COMMA = re.compile(r",(?![^<>]*>)")
 
 
@@ -50,6 +53,12 @@ class Instantiation:
         """The name as code spells it: without anonymous namespaces, which only a demangler spells."""
         return self.name.replace("(anonymous namespace)::", "")
 
+    @property
+    def address(self) -> str:
+        """The expression for the address. The types of arguments, if the name has them, choose an overload."""
+        name, has_types, types = self.visible.partition(">(")
+        return f"(void (*)({types})&{name}>" if has_types else f"&{name}"
+
     def __str__(self) -> str:
         return "::".join((*self.namespaces, self.name))
 
@@ -58,7 +67,7 @@ def instantiations(kernels: Sequence[Instantiation]) -> str:
     """Return host code that instantiates kernel templates, one per line."""
     lines = [
         f"{''.join(f'namespace {name} {{ ' for name in each.namespaces)}"
-        f"static void* const parity_kernel_{i} = (void*)&{each.visible};{' }' * len(each.namespaces)}\n"
+        f"static void* const parity_kernel_{i} = (void*){each.address};{' }' * len(each.namespaces)}\n"
         for i, each in enumerate(kernels)
     ]
     return f'\n#line 1 "{INSTANTIATIONS}"\n{"".join(lines)}' if lines else ""
@@ -93,6 +102,72 @@ def kernels_of(text: str, with_bodies: bool = False) -> tuple[str, ...]:
             if head and (not with_bodies or (body and any(each.type != "comment" for each in body.named_children))):
                 found[head[1]] = None
     return tuple(found)
+
+
+def has_dependent(text: str) -> bool:
+    """Return True if a source names a kernel template with arguments that other code determines."""
+    kernels = {match[1] for match in _KERNEL.finditer(text)} if "template" in text else set()
+    uses = _USE.findall(text) if kernels else ()
+    return any(
+        name in kernels and not all(PLAIN_TYPE.fullmatch(word) or _LITERAL.fullmatch(word) for word in words.split())
+        for name, words in ((name, arguments.replace(",", " ")) for name, arguments in uses)
+    )
+
+
+def with_chosen_bodies(text: str, chosen: Iterable[str]) -> str:
+    """Return a source whose kernel templates are empty except in ``chosen`` instances, names with template arguments.
+
+    Empty instances compile in no time. The lines of the source stay the same.
+    """
+    given: dict[str, list[list[str]]] = {}
+    for each in chosen:
+        given.setdefault(unqualified(each), []).append(template_arguments(each))
+    edits = dict[int, bytes]()
+    for node in parse(text).nodes() if "__global__" in text else ():
+        kernel = _KERNEL.search(head_of(node)) if node.type == "template_declaration" else None
+        listed = node.child_by_field_name("parameters") if kernel else None
+        function = next((each for each in node.named_children if each.type == "function_definition"), None)
+        body = function.child_by_field_name("body") if function else None
+        if kernel and listed and listed.named_children and body and not body.has_error:
+            tests = [_is_instance(listed, each) for each in given.get(kernel[1], ())]
+            edits[body.start_byte] = encode(f"{{ if constexpr ({' || '.join(tests) or 'false'}) {{")
+            edits[body.end_byte - 1] = b"}}"
+    data, end, parts = encode(text), 0, list[bytes]()
+    for place, edit in sorted(edits.items()):
+        parts += [data[end:place], edit]
+        end = place + 1
+    return b"".join((*parts, data[end:])).decode("utf-8", "surrogateescape")
+
+
+def template_arguments(name: str) -> list[str]:
+    """Return the template arguments of a name."""
+    parts, depth = [""], 0
+    for letter in name.partition("<")[2].rpartition(">")[0]:
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _is_instance(parameters: tree_sitter.Node, arguments: Sequence[str]) -> str:
+    """Return the condition that the parameters of a template have these arguments, as far as code can test it."""
+    tests = []
+    for parameter, argument in zip(
+        (e for e in parameters.named_children if e.type != "comment"), arguments, strict=False
+    ):
+        declarator = parameter.child_by_field_name("declarator")
+        name = _template_parameter(parameter)
+        if "variadic" in parameter.type:
+            break
+        if name in ("typename", "class") or not set(argument).isdisjoint("{}'$"):
+            continue
+        if "type_parameter" in parameter.type:
+            tests.append(f"__is_same({name}, {argument.replace('(anonymous namespace)::', '')})")
+        elif declarator and declarator.type == "identifier":
+            tests.append(f"(long long)({name}) == (long long)({argument})")
+    return f"({' && '.join(tests) or 'true'})"
 
 
 def launches(node: tree_sitter.Node, into_lambdas: bool = True) -> Iterator[tree_sitter.Node]:
@@ -151,8 +226,9 @@ def guess_instantiations(text: str, texts: Sequence[str] = (), known: Collection
         if kernel is None or listed is None or kernel[1] in known:
             continue
         defaults = [_default(child, texts) for child in listed.named_children if child.type != "comment"]
-        for given in by_name.get(kernel[1], [()]):
-            if found := _guess(defaults, kernel[1] in by_name, given):
+        others = ["false" if each == "true" else each for each in defaults]  # the compiler may refuse one of both
+        for given, usual in itertools.product(by_name.get(kernel[1], [()]), (defaults, others)):
+            if found := _guess(usual, kernel[1] in by_name, given):
                 yield Instantiation(_namespaces(node), f"{kernel[1]}<{', '.join(found)}>")
 
 
@@ -173,7 +249,7 @@ def _template_arguments(use: tree_sitter.Node, texts: Sequence[str], depth: int 
     parts = tuple(_substituted(part, constants) for part in parts)
     listed = around.child_by_field_name("parameters") if around else None
     children = [child for child in listed.named_children if child.type != "comment"] if listed else []
-    names = [_parameter_name(child) or source_of(child).partition("=")[0].split()[-1] for child in children]
+    names = [_template_parameter(child) for child in children]
     if around is None or not set(names) & {word for part in parts for word in WORD.findall(part)}:
         yield parts
         return
@@ -227,7 +303,7 @@ def _guess(defaults: Sequence[str], is_launched: bool, given: Sequence[str]) -> 
             found.append(default)
         elif not default and not argument:
             break
-        elif default in ("true", _NUMBER) and (not is_launched or _ARITHMETIC.fullmatch(argument)):
+        elif default in ("true", "false", _NUMBER) and (not is_launched or _ARITHMETIC.fullmatch(argument)):
             found.append(argument or default)  # possibly of names of constants
         else:
             return []
@@ -238,6 +314,10 @@ def _parameter_name(parameter: tree_sitter.Node) -> str:
     declarator = parameter.child_by_field_name("declarator")
     words = [] if declarator is None else WORD.findall(source_of(declarator).partition("[")[0])
     return words[-1] if words and not words[-1].startswith("__") else ""
+
+
+def _template_parameter(parameter: tree_sitter.Node) -> str:
+    return _parameter_name(parameter) or source_of(parameter).partition("=")[0].split()[-1]
 
 
 def _root(node: tree_sitter.Node) -> tree_sitter.Node:

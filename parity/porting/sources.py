@@ -18,6 +18,7 @@ from parity.porting.header_templates import GeneratedHeader
 from parity.porting.hipify import LITERAL
 from parity.porting.host_code import RepairState
 from parity.porting.includes import included, searched
+from parity.porting.kernel_templates import with_chosen_bodies
 from parity.porting.python_sources import is_cuda_source
 
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
@@ -41,6 +42,7 @@ class Source:
         ported: The sources are HIP already, and compiled without translation.
         hipifier: The translator of other sources.
         kernels: Kernel templates with arguments to instantiate, even if host code does not launch them.
+        chosen: The only instances of kernel templates that do something; None for all.
         prebuilt: Code objects that replace a source, by target.
         around, ambiguous, made: As in ``Closure``.
         switches: Flags that come from the project's build files, and not from a setting.
@@ -60,6 +62,7 @@ class Source:
     ported: bool = False
     hipifier: str = LITERAL
     kernels: tuple[str, ...] = ()
+    chosen: tuple[str, ...] | None = None
     prebuilt: Mapping[str, Path] = field(default_factory=dict)
     around: tuple[Path, ...] = ()
     ambiguous: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -100,6 +103,12 @@ class Source:
     def originals(self) -> Mapping[str, Path]:
         """The files by their names in ``#line``."""
         return {self.name(path): path for path in self.files}
+
+    def with_chosen_bodies(self) -> Source:
+        """Return the source as it is compiled: without the bodies of kernel templates that are not chosen."""
+        if self.chosen is None:
+            return self
+        return replace(self, files={path: with_chosen_bodies(text, self.chosen) for path, text in self.files.items()})
 
     def unrepaired(self) -> Source:
         """Return the source without its repair state."""

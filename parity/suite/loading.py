@@ -47,6 +47,7 @@ class Suite:
         allow_vacuous: names or patterns of the ops whose checks may accept wrong results in every case.
         found: title and text of the corpus's cases, by the name of their entry (``parity.suite.corpus``).
         imported: the files that the case files import and read (``parity.suite.imported_files``).
+        instantiated, chosen: as in ``BuildSettings``, by module, instead of what the ops name.
         capture: the file whose launches are the cases, instead of case files.
     """
 
@@ -62,6 +63,8 @@ class Suite:
     found: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict, repr=False)
     imported: tuple[Path, ...] = field(default=(), repr=False)
     capture: Path | None = None
+    instantiated: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+    chosen: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:

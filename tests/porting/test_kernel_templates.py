@@ -2,7 +2,11 @@
 
 from kernels_built import has, names
 
-from parity.porting.kernel_templates import parameters
+from parity.build.modules import build
+from parity.build.settings import BuildSettings
+from parity.compilers.targets import CUDA_TARGET
+from parity.platform.cache import Cache
+from parity.porting.kernel_templates import Instantiation, has_dependent, instantiations, parameters, with_chosen_bodies
 
 
 def test_guess_template_without_instantiation_uses_float(built):
@@ -36,7 +40,8 @@ def test_guess_template_without_launch_uses_default_number(built):
     one = built(
         source, types_h="#include <type_traits>\ntemplate <class T> concept Number = std::is_arithmetic_v<T>;\n"
     )
-    assert set(names(one).values()) == {"_Z3sumIfLj32ELb1EEvPT_", "_Z4maskILi3EfEvPT0_"}, "what is refused is left out"
+    sums = {"_Z3sumIfLj32ELb0EEvPT_", "_Z3sumIfLj32ELb1EEvPT_"}
+    assert {*one.entries} == {*sums, "_Z4maskILi3EfEvPT0_"}, "what is refused is left out"
     assert one.guessed and "-std=c++20" in [each.flag for each in one.switches]
 
 
@@ -100,3 +105,41 @@ __global__ void twice(int a); __global__ void twice(float b) {}
 void host(int n) { rows<float, 4><<<1, 1>>>(0, 0, n); }
 """
     assert parameters(text) == {"rows": ("x", "y", ""), "plain": ("out", "n")}
+
+
+def test_chosen_instances_keep_their_bodies():
+    source = (
+        "template <class T, int N, class = void>\n__global__ void one(T* x) { if (N) { x[N] = 1; } }\n"
+        "template <class... T> __global__ void all(T... x) {\n}\n__global__ void plain(int* x) { *x = 1; }\n"
+    )
+    condition = "(__is_same(T, Pair<int, 2>) && (long long)(N) == (long long)(3))"
+    assert with_chosen_bodies(source, ["ns::one<Pair<int, 2>, 3, void>", "all<int>"]) == (
+        f"template <class T, int N, class = void>\n__global__ void one(T* x) {{ if constexpr ({condition}) {{"
+        " if (N) { x[N] = 1; } }}\ntemplate <class... T> __global__ void all(T... x) { if constexpr ((true)) {\n}}\n"
+        "__global__ void plain(int* x) { *x = 1; }\n"
+    )
+
+
+def test_arguments_of_other_code_may_be_many():
+    kernel = "template <class T> __global__ void one(T* x) { *x = T(1); }\n"
+    assert not has_dependent(kernel + "void host() { one<float><<<1, 1>>>(0); other<T>(); }")
+    assert has_dependent(kernel + "template <class U> void host() { one<U><<<1, 1>>>(0); }")
+
+
+def test_instances_with_failing_assertions_are_left_out_for_cuda(tmp_path, with_nvcc):
+    source = (
+        "template <unsigned N> __device__ void check() { static_assert(N > 32); }\n"
+        "template <unsigned N, bool B> __global__ void deep(float* x) { check<N>(); *x = B; }\n"
+        "template <int N> __global__ void wide(float* x) { static_assert(N > 32); *x = N; }\n"
+    )
+    (tmp_path / "m.cu").write_text(source)
+    names = ("deep<32, true>", "deep<64, true>", "wide<8>", "wide<64>", "absent<1>")
+    settings = BuildSettings(kernels={"m": names})
+    (one,) = build(tmp_path, targets=[CUDA_TARGET], settings=settings, cache=Cache(tmp_path / "cache"))
+    assert {*one.entries} == {"_Z4deepILj64ELb1EEvPf", "_Z4wideILi64EEvPf"}, one.error
+
+
+def test_types_of_arguments_choose_an_overload():
+    code = instantiations([Instantiation((), "one<float>(float*, int)"), Instantiation(("n",), "two<3>")])
+    assert "= (void*)(void (*)(float*, int))&one<float>;" in code
+    assert "namespace n { static void* const parity_kernel_1 = (void*)&two<3>; }" in code
