@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -56,7 +56,8 @@ class CaseFiles:
 
     ``limit`` is the time to try each op, in seconds. ``cuda`` and ``other`` are the targets to try ops on. ``files``
     are the files in order. ``untried`` ops have not been executed yet. ``asked`` says why an op cannot be declared yet,
-    by name. ``progress`` displays trials.
+    by name. ``progress`` displays trials. ``instantiated`` and ``chosen`` are the templates that modules are built with
+    (``BuildSettings``), so that trials do not build them again.
     """
 
     project: Project
@@ -67,6 +68,8 @@ class CaseFiles:
     files: dict[Path, _CaseFile] = field(default_factory=dict)
     untried: dict[str, tuple[_CaseFile, Skeleton]] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
+    instantiated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    chosen: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tried_at: float = field(default_factory=time.monotonic)
 
     def add(self, path: Path, source: PurePath, op: Skeleton, *, try_it: bool) -> None:
@@ -135,10 +138,11 @@ class CaseFiles:
             return {}
         rejected = "parity rejects the file that declares it: " + "; ".join(suite.problems)
         failed = dict.fromkeys(untried.keys() - suite.ops.keys(), rejected)
-        run, few = Run(replace(suite, known=None), Selection(()), chosen), dict[str, list[CaseRecord]]()
+        suite = replace(suite, known=None, instantiated=self.instantiated, chosen=self.chosen)
+        run, few = Run(suite, Selection(()), chosen), dict[str, list[CaseRecord]]()
         for settings in (Settings(examples=_FEW), Settings()):
             if rest := {name: op for name, (_, op) in untried.items() if name not in failed}:
-                more, records = self._tried(rest, replace(run, settings=settings), shown)
+                more, records = self._tried(rest, replace(run, settings=settings), shown, few)
                 failed |= more
                 for name in rest.keys() - failed.keys() - records.keys():
                     tried = few.get(name, [])
@@ -148,9 +152,12 @@ class CaseFiles:
         return failed
 
     def _tried(
-        self, untried: Mapping[str, Skeleton], run: Run, shown: bool
+        self, untried: Mapping[str, Skeleton], run: Run, shown: bool, few: Mapping[str, list[CaseRecord]]
     ) -> tuple[dict[str, str], dict[str, list[CaseRecord]]]:
-        """Execute cases of ops until the time limit. Return why ops are misdeclared, and AMD's results, by name."""
+        """Execute cases of ops until the time limit. Return why ops are misdeclared, and AMD's results, by name.
+
+        After an interruption, ops of which a case succeeded, here or among ``few``, are no longer untried.
+        """
         entries = tuple(entry for entry in run.suite.entries if entry.op.name in untried)
         run, failed, end = replace(run, selection=Selection(entries)), dict[str, str](), math.inf
         is_first = run.settings.examples == _FEW
@@ -171,14 +178,17 @@ class CaseFiles:
             prepared = replace(prepared, plan=replace(prepared.plan, tasks=tuple(tasks)))
             end = time.monotonic() + self.limit * len({each.template for each in untried.values()})
             results = prepared.execute(report, judge)
-        if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _Decided):
-            raise results.stopped
-        if is_first and results.stopped:
-            failed |= dict.fromkeys(untried.keys() - {record.op for record in results.records} - {*failed}, _TOO_SLOW)
         judged = dict[str, list[CaseRecord]]()
         for record in results.records:
             if record.where.side != "cuda":
                 judged.setdefault(record.op, []).append(record)
+        if isinstance(results.stopped, KeyboardInterrupt) and not isinstance(results.stopped, _Decided):
+            for name, records in {**few, **judged}.items():
+                if name not in failed and not all(map(_shows_too_little, records)):
+                    self.untried.pop(name, None)
+            raise results.stopped
+        if is_first and results.stopped:
+            failed |= dict.fromkeys(untried.keys() - {record.op for record in results.records} - {*failed}, _TOO_SLOW)
         return failed, judged
 
     @property

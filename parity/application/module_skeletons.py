@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
@@ -38,10 +38,15 @@ def module_skeletons(
     host: HostCode,
     prober: Prober,
     known: str,
+    empty: Collection[str] = (),
 ) -> Iterator[Skeleton]:
-    """Return the ops of a module's kernels, from PTX and launches of CUDA's side if it compiles."""
+    """Return the ops of a module's kernels, from PTX and launches of CUDA's side if it compiles.
+
+    ``empty`` are symbols of instances that were not compiled.
+    """
+    given = partial(skeletons, source, module, kernels, structures=host.structures, launches=host.launches)
     if built is None:
-        return skeletons(source, module, kernels, structures=host.structures, launches=host.launches, known=known)
+        return given(known=known, empty=empty)
     side = built.get(module)
     cuda = side.code_object if side else None
     seen = flows(cuda.listing) if cuda else {}
@@ -52,7 +57,7 @@ def module_skeletons(
         if cuda and other in seen:
             found[symbol] = seen[other]
             probes[symbol] = partial(_probe, prober, cuda, other, host)
-    return skeletons(source, module, kernels, found, probes, host.structures, host.launches, known, prober.limit)
+    return given(flows=found, probes=probes, known=known, limit=prober.limit, empty=empty)
 
 
 def _counterpart(symbol: str, cuda: CodeObject) -> str:

@@ -26,13 +26,22 @@ from parity.errors import MissingTool, UsageError, display_path, nearest, plural
 from parity.inference.case_file import is_inferred
 from parity.inference.host_launches import HostTexts
 from parity.inference.prober import Prober
+from parity.inference.skeleton import chosen_instances
 from parity.inference.structures import Structures
 from parity.inference.triton_inference import triton_skeletons
 from parity.inference.triton_source import triton_kernels
-from parity.model.code_object import Kernel, source_name, unqualified
+from parity.model.code_object import Kernel, idle, source_name, unqualified
 from parity.platform.files import find_below, read_text
 from parity.platform.installation import NAME, install_command, origin
-from parity.porting import find_modules, guess_instantiations, has_source, is_cuda_source, kernels_of, macros_of
+from parity.porting import (
+    find_modules,
+    guess_instantiations,
+    has_dependent,
+    has_source,
+    is_cuda_source,
+    kernels_of,
+    macros_of,
+)
 from parity.suite.settings import Project, find_project, read_settings
 
 TEMPLATE = Path(__file__).parents[1] / "template"
@@ -212,6 +221,7 @@ def _write_cases(
     settings = BuildSettings(project.sides, kernels=instantiated)
     try:
         with build_progress(len(modules)) as done:
+            settings = _with_chosen(project, modules, settings, texts, chosen)
             built = build(
                 project.kernels, modules, [DEFAULT_TARGETS[0]], settings=settings, progress=BuildCallbacks(done)
             )
@@ -220,7 +230,11 @@ def _write_cases(
         warn(f"no case files are written, because nothing can be compiled: {error}")
         return [], 0
     compiled = {each.module: modules[each.module] for each in built if _kernels(each) and not each.error}
-    cuda, files = _build_cuda(project, compiled, settings), CaseFiles(project, limit, run_progress)
+    cuda = _build_cuda(project, compiled, settings)
+    instantiated, few = (
+        {plain_name(module): each for module, each in of.items()} for of in (settings.kernels, settings.chosen)
+    )
+    files = CaseFiles(project, limit, run_progress, instantiated=instantiated, chosen=few)
     prober, met, broken, shared = Prober(limit), False, list[str](), dict[str, Kernel]()
     for one, note in _reported(built, files):
         path = project.cases / f"{plain_name(one.module)}.py"
@@ -250,7 +264,13 @@ def _write_cases(
             names = {unqualified(source_name(each.name)) for each in kernels}
             host = HostCode(texts.launches(modules[one.module], macros, names), Structures(text), chosen.captured)
             shared |= common
-            for op in module_skeletons(source, one.module, kernels, cuda, host, prober, known):
+            # With chosen instances, the others do nothing.
+            empty = (
+                [each for each in idle(one.code_object) if "<" in source_name(each)]
+                if one.module in settings.chosen
+                else ()
+            )
+            for op in module_skeletons(source, one.module, kernels, cuda, host, prober, known, empty):
                 files.add(path, source, op, try_it=cuda is not None)
                 note(f"{one.module} {op.title}")
             files.try_after()
@@ -305,6 +325,28 @@ def _summarized(files: CaseFiles) -> int:
         )
         warn(f"{declared}; the others are comments that say what is to be completed: {', '.join(names)}")
     return files.declared
+
+
+def _with_chosen(
+    project: Project, modules: Mapping[str, Path], settings: BuildSettings, texts: HostTexts, chosen: ChosenKernels
+) -> BuildSettings:
+    """Choose instances to compile in modules with many of them. Empty instances, which compile fast, show their names.
+
+    A module whose chosen instances do not compile gets all instances.
+    """
+    target = CUDA_TARGET if has_nvcc() else DEFAULT_TARGETS[0]
+    paths = {name: path for name, path in modules.items() if is_cuda_source(path) and has_dependent(texts.whole(path))}
+    surveyed = replace(settings, chosen=dict.fromkeys(paths, ()))
+    names = dict[str, tuple[str, ...]]()
+    for one in build(project.kernels, paths, [target], settings=surveyed):
+        path = project.cases / f"{plain_name(one.module)}.py"
+        kernels = [each for name, each in _kernels(one).items() if chosen.has_kernel(one.module, name)]
+        known, structures = read_text(path) if path.exists() else "", Structures(texts.whole(paths[one.module]))
+        if found := chosen_instances(one.module, kernels, structures, known):
+            names[one.module] = found
+    few = {name: paths[name] for name in names}
+    built = build(project.kernels, few, [target], settings=replace(settings, chosen=names))
+    return replace(settings, chosen={one.module: names[one.module] for one in built if not one.error})
 
 
 def _with_templates(

@@ -111,6 +111,7 @@ class Signature:
     launches: tuple[HostLaunch, ...] = ()
     triton: TritonKernel | None = None
     configurations: int = 0
+    symbol: str = ""
 
     @property
     def tensors(self) -> list[Parameter]:
@@ -172,7 +173,7 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
     given = ", ".join(dict.fromkeys(each.inside or each.name for each in args))
     shown = f"{names[-1]}({given})" if len(names) == 1 else names[-1]
     shares = kernel.lds_bytes > 0 or any(each.kind == "hidden_dynamic_lds_size" for each in kernel.hidden)
-    return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares, structs)
+    return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares, structs, symbol=kernel.name)
 
 
 def _fields_behind(

@@ -119,6 +119,10 @@ class Skeleton:
         return self.name.rpartition(".")[0], self.kernel.partition("(")[0].partition("<")[0]
 
 
+_Instances = dict[str, list[tuple[str, list[Signature]]]]
+"""The ops of each template, by the template's name: the name of an op, and kernels that differ only in dtypes."""
+
+
 def skeletons(
     source: PurePath,
     module: str,
@@ -129,6 +133,7 @@ def skeletons(
     launches: Mapping[str, Sequence[HostLaunch]] | None = None,
     known: str = "",
     limit: float = math.inf,
+    empty: Collection[str] = (),
 ) -> Iterator[Skeleton]:
     """Yield an op for each kernel of a file. Kernels that differ only in dtypes are one op.
 
@@ -146,34 +151,22 @@ def skeletons(
         launches: The launches in host code, by the kernel's name without namespaces.
         known: The text of a case file. Kernels in it are left out.
         limit: The processor time for each template, in seconds. Its first instance may take longer.
+        empty: Symbols of instances that were not compiled (``chosen_instances``).
     """
-    groups: dict[tuple[str, tuple[str, ...], str], list[Signature]] = {}
+    signatures = list[Signature]()
     for kernel in kernels:
         probe = probes.get(kernel.name) if probes is not None else None
         host = (launches or {}).get(unqualified((spelled(kernel.name) or (kernel.name,))[0]), ())
         host = tuple(accepted(host, source_name(kernel.name), len(kernel.args)))
-        one = replace(read_signature(kernel, (flows or {}).get(kernel.name), probe, structures), launches=host)
-        overload = "" if one.types else one.text
-        groups.setdefault((one.pattern, tuple(each.name for each in one.args), overload), []).append(one)
+        one = read_signature(kernel, (flows or {}).get(kernel.name), probe, structures)
+        signatures.append(replace(one, launches=host))
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
-    patterns = Counter(pattern for pattern, *_ in groups)
-    bases = Counter(pattern.partition("<")[0] for pattern, *_ in groups)
-    titles, wanted = Counter[str](), dict[str, list[tuple[str, list[Signature]]]]()
-    for (pattern, *_), alike in groups.items():
-        base = pattern.partition("<")[0]
-        long, title = _title(pattern), _title(base if bases[base] == 1 else pattern)
-        titles[title] += 1
-        title += f"_{titles[title]}" * (titles[title] > 1)
-        if patterns[pattern] > 1 and not alike[0].types:  # overloads: add the types of their arguments
-            alike = [replace(each, pattern=each.text) for each in alike]
-        ends = (f'"{name}.{title}"', f'"{name}.{long}"', f"# {alike[0].text}: ")
-        if not any(each in known for each in ends):
-            wanted.setdefault(base, []).append((f"{name}.{title}", alike))
-    most = max(_FEW, _MANY // max(1, len(wanted)))
+    wanted = _wanted(name, signatures, known)
     for base, instances in wanted.items():
         left, used = len(instances), 0.0
-        for op, alike in _chosen(instances, most):
+        compiled = [each for each in instances if not any(one.symbol in empty for one in each[1])]
+        for op, alike in _chosen(compiled, _most(wanted)):
             if used > limit / 2:  # the other half is for their trial
                 break
             begin = time.process_time()
@@ -182,6 +175,47 @@ def skeletons(
             yield found
         if left:
             yield Skeleton("", base, omitted=f"{left} {LEFT_OUT}")
+
+
+def chosen_instances(
+    module: str, kernels: Iterable[Kernel], structures: Structures, known: str
+) -> tuple[str, ...] | None:
+    """Return the names of those instances of templates that get an op, or None if these are most of them."""
+    signatures = [read_signature(each, None, None, structures) for each in kernels]
+    wanted = _wanted(re.sub(r"\W+", "_", module), signatures, known)
+    chosen = [each for instances in wanted.values() for each in _chosen(instances, _most(wanted))]
+    names = tuple(source_name(one.symbol) for _, alike in chosen for one in alike)
+    return names if len(signatures) > max(_MANY, 2 * len(names)) else None
+
+
+def _wanted(name: str, signatures: Sequence[Signature], known: str) -> _Instances:
+    """Return the ops that the text of a case file does not have. ``name`` is the module in names of ops."""
+    groups: dict[tuple[str, tuple[str, ...], str], list[Signature]] = {}
+    counts = Counter(source_name(one.symbol) for one in signatures)
+    overloaded = {one.pattern for one in signatures if counts[source_name(one.symbol)] > 1}
+    for one in signatures:
+        overload = "" if one.types and one.pattern not in overloaded else one.text
+        groups.setdefault((one.pattern, tuple(each.name for each in one.args), overload), []).append(one)
+    patterns = Counter(pattern for pattern, *_ in groups)
+    bases = Counter(pattern.partition("<")[0] for pattern, *_ in groups)
+    titles, wanted = Counter[str](), _Instances()
+    for (pattern, *_), alike in groups.items():
+        base = pattern.partition("<")[0]
+        long, title = _title(pattern), _title(base if bases[base] == 1 else pattern)
+        titles[title] += 1
+        title += f"_{titles[title]}" * (titles[title] > 1)
+        # Overloads get the types of their arguments.
+        if patterns[pattern] > 1 and (pattern in overloaded or not alike[0].types):
+            alike = [replace(each, pattern=each.text, types=()) for each in alike]
+        ends = (f'"{name}.{title}"', f'"{name}.{long}"', f"# {alike[0].text}: ")
+        if not any(each in known for each in ends):
+            wanted.setdefault(base, []).append((f"{name}.{title}", alike))
+    return wanted
+
+
+def _most(wanted: _Instances) -> int:
+    """Return the largest number of ops that a template gets."""
+    return max(_FEW, _MANY // max(1, len(wanted)))
 
 
 def _chosen(instances: Sequence[tuple[str, list[Signature]]], most: int) -> list[tuple[str, list[Signature]]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from types import SimpleNamespace
+from uuid import uuid4
 
 import pytest
 
 from parity.application import case_files
 from parity.application.run import Prepared
+from parity.build.compilation import compile_source
 from parity.cli import init
 from parity.compare.verdict import Fact, Status, Verdict
 from parity.suite.options import EXAMPLES
@@ -242,6 +244,66 @@ def test_init_declares_kernels_that_are_hard_to_declare(parity, tmp_path, source
     assert result.code == 0 and "PASS  29 kernels," in result.out, result.out + result.err
 
 
+MANY = """
+template <class T, int N> __global__ void added(const T* x, T* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] + (T)N;
+}
+template <class T, int N> void each(const T* x, T* y, int n) {
+    added<T, N><<<(n + 255) / 256, 256>>>(x, y, n);
+    if constexpr (N > 0) each<T, N - 1>(x, y, n);
+}
+void host(const float* x, float* y, const double* v, double* w, int n) {
+    each<float, 25>(x, y, n);
+    each<double, 25>(v, w, n);
+}
+"""
+
+
+def test_init_compiles_some_of_many_instances(parity, tmp_path, sources, monkeypatch, with_nvcc):
+    compiled = list[tuple[str, int]]()
+
+    def compiling(source, job, folder):
+        compiled.append((job.target.vendor, -1 if source.chosen is None else len(source.chosen)))
+        return compile_source(source, job, folder)
+
+    monkeypatch.setattr("parity.build.variant_search.compile_source", compiling)
+    sources(many=f"// {uuid4()}\n{MANY}")  # so that no result is cached
+    assert parity("init", "--kernels", "src").code == 0
+    assert compiled == [("cuda", 0), ("cuda", 19), ("amd", 19)], "a trial compiles nothing again"
+    text = (tmp_path / "cases" / "many.py").read_text()
+    assert text.count("Op(\n") == 19 and "added: 33 more of its instances have no op" in text, text
+    assert 'kernel="added<float, ' in text and 'kernel="added<double, ' in text
+    result = parity("run", "--target", "gfx1100", "--examples", "10")
+    assert result.code == 0 and "PASS  19 kernels," in result.out, result.out + result.err
+    assert parity("init").code == 0
+    assert (tmp_path / "cases" / "many.py").read_text().count("Op(\n") == 37
+
+
+OVERLOADED = """
+template <class T> __global__ void scaled(const T* x, const float* by, T* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] * (T)by[0];
+}
+template <class T> __global__ void scaled(const T* x, T* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] * (T)3;
+}
+template __global__ void scaled<float>(const float*, const float*, float*, int);
+template __global__ void scaled<float>(const float*, float*, int);
+template __global__ void scaled<double>(const double*, const float*, double*, int);
+"""
+
+
+def test_init_names_overloaded_templates_with_their_arguments(parity, tmp_path, sources, with_nvcc):
+    sources(overloaded=OVERLOADED)
+    made = parity("init", "--kernels", "src")
+    assert made.code == 0 and not made.err, made.err
+    assert 'kernel="scaled<float>(float const*, float*, int)"' in (tmp_path / "cases" / "overloaded.py").read_text()
+    result = parity("run", "--target", "gfx1100", "--examples", "10")
+    assert result.code == 0 and "PASS  3 kernels," in result.out, result.out + result.err
+
+
 TEMPLATES = """
 #include <type_traits>
 template <class T, class R> __global__ void bits(T* x, R* y) {
@@ -361,15 +423,18 @@ def test_init_interrupted_in_trial_of_declarations_continues_later(parity, tmp_p
     sources(one=ADD.format("first"))
     execute, cases = Prepared.execute, tmp_path / "cases" / "one.py"
 
-    def interrupted(*args, **options):
-        return replace(execute(*args, **options), stopped=KeyboardInterrupt())
+    def init_interrupted(**results):
+        def interrupted(*args, **options):
+            return replace(execute(*args, **options), stopped=KeyboardInterrupt(), **results)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Prepared, "execute", interrupted)
-        assert parity("init", "--kernels", "src").code == 130
+        with monkeypatch.context() as patched:
+            patched.setattr(Prepared, "execute", interrupted)
+            assert parity("init", "--kernels", "src").code == 130
+
+    init_interrupted(records=())
     assert not cases.exists(), "a declaration that nothing has executed may be wrong"
-    assert parity("init").code == 0
-    assert "first_op = Op(" in cases.read_text()
+    init_interrupted()
+    assert "first_op = Op(" in cases.read_text(), "what was tried before the interruption is kept"
 
 
 def test_init_null_pointer_in_a_variable_is_no_access_before_a_buffer(parity, sources, with_nvcc):

@@ -49,7 +49,7 @@ class ChosenKernels:
         if self.captured and not self.captured.has(symbol):
             return False
         kernel = unqualified((spelled(symbol) or (symbol,))[0]).partition("<")[0]
-        known = (module, kernel, f"{module}.{kernel}", f"{plain_name(module)}.{kernel}")
+        known = (module, plain_name(module), kernel, f"{module}.{kernel}", f"{plain_name(module)}.{kernel}")
         return not self.names or any(fnmatch.fnmatchcase(each, name) for each in known for name in self.names)
 
 
