@@ -265,11 +265,8 @@ def _write_cases(
             host = HostCode(texts.launches(modules[one.module], macros, names), Structures(text), chosen.captured)
             shared |= common
             # With chosen instances, the others do nothing.
-            empty = (
-                [each for each in idle(one.code_object) if "<" in source_name(each)]
-                if one.module in settings.chosen
-                else ()
-            )
+            idles = idle(one.code_object) if one.module in settings.chosen else ()
+            empty = [each for each in idles if "<" in source_name(each)]
             for op in module_skeletons(source, one.module, kernels, cuda, host, prober, known, empty):
                 files.add(path, source, op, try_it=cuda is not None)
                 note(f"{one.module} {op.title}")

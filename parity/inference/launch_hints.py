@@ -134,7 +134,10 @@ def _named(
     needed = dict.fromkeys(other for text in _trimmed(launch.grid) for other in sorted(free_names(_tree(text))))
     explained = dict.fromkeys(other for text in formulas.values() for other in sorted(free_names(_tree(text))))
     repeated = {text for text, count in Counter(passed.values()).items() if count > 1}
-    if not needed.keys() <= known.keys() | explained.keys() or repeated & {*needed, *explained}:
+    # With the right threads, any number of blocks shows how far one reaches.
+    is_sized = any(free_names(_tree(text or "0")) for text in launch.threads)
+    is_known = is_sized or needed.keys() <= known.keys() | explained.keys()
+    if not is_known or repeated & {*needed, *explained}:
         return None  # if two arguments have the same value, the name may stand for either
     extents = {other: next(spare, "") for other in needed | explained if other not in known}
     return (known | extents, formulas, tuple(extents.values())) if all(extents.values()) else None

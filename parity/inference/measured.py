@@ -50,6 +50,10 @@ _BOUND, _MOST_SEARCHES = 16, 6
 """The bound of integer tensors that the kernel does not get as a number, and launches to search such tensors for."""
 _SHARED = (0, 16 << 10)
 """Bytes of dynamic shared memory of a kernel without, and with such memory."""
+_MOST_RACED = 1 << 20
+"""The most elements of a tensor, while other launches have races: those with smaller numbers may not."""
+_RACED, _LARGE, _SOUND = range(3)
+"""Ranks of launches."""
 _MOST_HINTED, _MANY, _FEW = 256, 4, 2
 """The largest number of blocks that formulas of the host's code may lead to, the number of numbers from which on small
 ones are tried first, and the value of a number that is the number of blocks."""
@@ -68,7 +72,7 @@ def measured_spec(
     race in shared memory, no smaller numbers are tried, and no other blocks if the host's code tells the block: they
     would hide the race.
     """
-    best: tuple[tuple[bool, int], InferredSpec] | None = None
+    best: tuple[tuple[int, int], InferredSpec] | None = None
     searches = _MOST_SEARCHES
     first: Numbers | None = None
     searched = list[tuple[Numbers, Triple]]()
@@ -89,7 +93,7 @@ def measured_spec(
                 found.insert(0, around or _measured(_with_roles(experiment, config), config))
             for each in filter(None, found):
                 best = each if best is None or each[0] > best[0] else best
-            if best and best[0] == (True, len(experiment.used)):
+            if best and best[0] == (_SOUND, len(experiment.used)):
                 break
     except ProbeLimit:
         pass
@@ -240,7 +244,7 @@ def _choices(
         yield {name: pick.choice(_MIXED) for name in names}
 
 
-def _shifted(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[bool, int], InferredSpec] | None:
+def _shifted(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[int, int], InferredSpec] | None:
     """Return ``_measured`` for the first range of integers other than 0 to 3 with which the launch does not fault."""
     has_bytes = any(each.dtype.name in ("i8", "u8") for each in experiment.pointers)
     ranges = ((_MARGIN, _INTEGERS[-1]), *(_CHARACTERS if has_bytes else ()))
@@ -249,8 +253,8 @@ def _shifted(experiment: Experiment, config: LaunchConfig) -> tuple[tuple[bool, 
 
 def _measured(
     experiment: Experiment, config: LaunchConfig, least: int = 0, span: int = _INTEGERS[-1]
-) -> tuple[tuple[bool, int], InferredSpec] | None:
-    """Return whether a launch has no race and how many tensors it reaches, and its specification.
+) -> tuple[tuple[int, int], InferredSpec] | None:
+    """Return the rank of a launch and how many tensors it reaches, and its specification.
 
     Elements of integer tensors are from ``least`` to ``least + span``. Returns None if it faults or writes nothing.
     """
@@ -306,4 +310,5 @@ def _measured(
     )
     seeds = (InputFill(seed=seed) for seed in _SEEDS)
     raced = not experiment.scattered and any(experiment.has_race(known, grid, block, shared, fill) for fill in seeds)
-    return (not raced, sum(bool(each.end) for each in reached.values())), spec
+    rank = _RACED if raced else _LARGE if size > _MOST_RACED and experiment.launches.raced else _SOUND
+    return (rank, sum(bool(each.end) for each in reached.values())), spec

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from parity.application import case_files
@@ -466,6 +468,30 @@ def test_init_infers_positions_from_real_numbers_and_parts_that_are_not_empty(in
     text = inferred(PLACED)
     assert 'data={"words": ("0..3",)}' in text and 'shapes="words: 4; weight: 12; y: 12"' in text, text
     assert '"begin": ("parts",)' in text and text.count("Op(\n") == 2, text
+
+
+ROTATED = """
+__global__ void rotated(float* q, float* k, int heads, int size, const int* at, int from) {
+    int i = threadIdx.x, half = size / 2;
+    float low = q[blockIdx.x * size + i], high = q[blockIdx.x * size + i + half];
+    q[blockIdx.x * size + i] = low - high;
+    q[blockIdx.x * size + i + half] = low + high;
+    if (blockIdx.x < heads) k[from + *at * heads * size + blockIdx.x * size + i] *= i;
+}
+"""
+ROTATING = (
+    ROTATED
+    + "void rotate(float* q, float* k, int all, int few, int size, const int* at, int from) {"
+    + (" rotated<<<all, size / 2>>>(q, k, few, size, at, from); }\n")
+)
+
+
+@pytest.mark.parametrize(("source", "most"), [(ROTATED, 1 << 20), (ROTATING, 10_000)])
+def test_numbers_of_kernels_with_races_are_small(inferred, source, most):
+    text = inferred(source)
+    shapes = text.partition("    shapes=")[2].partition('",')[0]
+    sizes = [int(size) for size in re.findall(r"\w+: (\d+)", shapes)]
+    assert sizes and max(sizes) <= most, text
 
 
 def test_run_failure_lists_guessed_parts_of_declaration(parity, tmp_path, monkeypatch, with_nvcc):
