@@ -152,7 +152,7 @@ def template_arguments(name: str) -> list[str]:
 
 
 def _is_instance(parameters: tree_sitter.Node, arguments: Sequence[str]) -> str:
-    """Return the condition that the parameters of a template have these arguments, as far as code can test it."""
+    """Return the condition that a template has these arguments. Arguments that code cannot name are left out."""
     tests = []
     for parameter, argument in zip(
         (e for e in parameters.named_children if e.type != "comment"), arguments, strict=False
