@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import tree_sitter
 
-from parity.compilers.lexing import WORD
+from parity.compilers.lexing import WORD, code
 from parity.model.code_object import unqualified
 from parity.porting.source_tree import CLASSES, ancestors, descendants, encode, head_of, parse, source_of
 
@@ -128,7 +128,7 @@ def with_chosen_bodies(text: str, chosen: Iterable[str]) -> str:
         listed = node.child_by_field_name("parameters") if kernel else None
         function = next((each for each in node.named_children if each.type == "function_definition"), None)
         body = function.child_by_field_name("body") if function else None
-        if kernel and listed and listed.named_children and body and not body.has_error:
+        if kernel and listed and listed.named_children and body and _is_closed(source_of(body)):
             tests = [_is_instance(listed, each) for each in given.get(kernel[1], ())]
             edits[body.start_byte] = encode(f"{{ if constexpr ({' || '.join(tests) or 'false'}) {{")
             edits[body.end_byte - 1] = b"}}"
@@ -137,6 +137,12 @@ def with_chosen_bodies(text: str, chosen: Iterable[str]) -> str:
         parts += [data[end:place], edit]
         end = place + 1
     return b"".join((*parts, data[end:])).decode("utf-8", "surrogateescape")
+
+
+def _is_closed(body: str) -> bool:
+    """Return False if conditional compilation or an error of the parser makes the end of a body uncertain."""
+    text = code(body)
+    return text.endswith("}") and text.count("{") == text.count("}")
 
 
 def template_arguments(name: str) -> list[str]:

@@ -112,6 +112,10 @@ def test_chosen_instances_keep_their_bodies():
         "template <class T, int N, class = void>\n__global__ void one(T* x) { if (N) { x[N] = 1; } }\n"
         "template <class... T> __global__ void all(T... x) {\n}\n__global__ void plain(int* x) { *x = 1; }\n"
     )
+    odd = "template <int N> __global__ void odd(int* x) {%s x[0] += OPS(a < b >) c(0); }\n"
+    opened = "\n#if A\nif (N) {\n#else\nif (!N) {\n#endif\n x[0] = 1; }"
+    assert "if constexpr (false) {" in with_chosen_bodies(odd % "", []), "a body that the parser does not understand"
+    assert with_chosen_bodies(odd % opened, []) == odd % opened, "the end of the body is uncertain"
     condition = "(__is_same(T, Pair<int, 2>) && (long long)(N) == (long long)(3))"
     assert with_chosen_bodies(source, ["ns::one<Pair<int, 2>, 3, void>", "all<int>"]) == (
         f"template <class T, int N, class = void>\n__global__ void one(T* x) {{ if constexpr ({condition}) {{"
