@@ -156,7 +156,7 @@ def _explained(case: Case, judged: _Judged, implementation: Implementation, base
         return replace(judged, verdict=verdict.noted(note, facts=[Fact.UNUSED_READ]))
     if not (verdict.first and verdict.failed):
         return judged
-    theirs = _with_tickets(call, oracle) if baseline else None
+    theirs = _with_chance(call, oracle) if baseline else None
     if judged.expected and (call.observed or theirs):
         verdict = _reordered(judged, implementation, None if call.observed else theirs) or verdict
     wrong = verdict.first if verdict.failed else None
@@ -240,10 +240,10 @@ def _unordered(judged: _Judged, oracle: Implementation, vendor: Vendor) -> _Judg
     return found
 
 
-def _with_tickets(call: Call, oracle: Implementation | None) -> ExecutableCode | None:
-    """Return CUDA's side if it uses results of atomics, which depend on the order of threads."""
+def _with_chance(call: Call, oracle: Implementation | None) -> ExecutableCode | None:
+    """Return CUDA's side if it uses results of atomics, which depend on the order of threads, or reads a clock."""
     theirs = _executable(oracle)
-    return theirs if theirs and _TICKET.search(kernel_code(call, theirs.code)) else None
+    return theirs if theirs and _CHANCE.search(kernel_code(call, theirs.code)) else None
 
 
 def _expectation(
@@ -336,7 +336,7 @@ def _placed(verdict: Verdict, whole: Call, outcome: Outcome) -> Verdict:
     return replace(verdict, first=first, pattern="", picture=(), shape=())
 
 
-_TICKET = re.compile(r"\batom\.")
+_CHANCE = re.compile(r"\batom\.|%(?:clock|globaltimer)")
 _LACKING = ("not emulated", "unknown instruction")
 """Kinds of faults that show a limit of the emulator."""
 

@@ -33,7 +33,7 @@ _MOST_TOTAL = 512
 """The largest value of a number that counts the elements of all other numbers together."""
 _MIXED = (1, 2, 3, 4, 5, 7, 8, 16, 32, 64)
 _TRIES = 24
-_MOST_GIVEN, _MOST_BLOCKS = 4096, 64
+_MOST_GIVEN, _MOST_BLOCKS = 1024, 64
 """The largest number, and the largest number of blocks, that is taken from the host's code."""
 _INTEGERS = (0, 1, 2, 3)
 """Values of the elements of integer tensors. With values that are not positions, the kernel must access the same."""

@@ -1,4 +1,4 @@
-"""Kernels without a reference that append to a queue, so that the order of threads determines their results."""
+"""Kernels without a reference whose results depend on the order of threads, as in a queue, or on a clock."""
 
 from __future__ import annotations
 
@@ -61,3 +61,35 @@ shares = Op(
 def test_results_that_depend_on_the_order_on_both_sides_do_not_fail(run_kernels, with_nvcc, case):
     result = run_kernels("shares", SHARED, SHARES, f"shares.shares[f32]({case})", target="gfx90a")
     assert result.code == 3 and "depend on the order of threads" in result.err, result.out + result.err
+
+
+TIMED = """
+#ifdef __HIP_DEVICE_COMPILE__
+#define VALUE (x[i] + PLANTED)
+#define TICKS (10 * clock64())
+#else
+#define VALUE x[i]
+#define TICKS clock64()
+#endif
+__global__ void timed(const int* x, int* out, long long* passed, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const long long begin = TICKS;
+    out[i] = VALUE;
+    passed[i] = TICKS - begin;
+}
+"""
+TIMES = """
+from parity.op import Op
+
+timed = Op(
+    "timed.timed", kernel="timed", types=("i32",), args="x out passed n:i32", shapes="x: n; out: n; passed: n",
+    inputs={"x": "i32"}, outputs={"out": "i32", "passed": "i64"}, grid="ceil(n/64)", block=64, grid_stride=False,
+)
+"""
+
+
+@pytest.mark.parametrize(("planted", "code"), [("0", 3), ("(i == 5)", 1)])
+def test_times_do_not_fail(run_kernels, with_nvcc, planted, code):
+    result = run_kernels("timed", TIMED.replace("PLANTED", planted), TIMES)
+    assert result.code == code, result.out + result.err

@@ -494,6 +494,21 @@ def test_numbers_of_kernels_with_races_are_small(inferred, source, most):
     assert sizes and max(sizes) <= most, text
 
 
+MODULO = """
+__global__ void modulo(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = 0;
+    for (int k = 0; k < n; k++) y[i] += x[i * k % (n / 3 + 2)];
+}
+void host(const float* x, float* y) { modulo<<<2, 64>>>(x, y, SIZE); }
+"""
+
+
+@pytest.mark.parametrize("size", [96, 4096])
+def test_single_launch_has_constants_of_the_host_unless_cases_would_take_long(inferred, size):
+    assert (f"n:i32={size}" in inferred(MODULO.replace("SIZE", str(size)))) == (size < 1024)
+
+
 def test_run_failure_lists_guessed_parts_of_declaration(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "adds.cu").write_text(
