@@ -34,6 +34,7 @@ _VERSION = re.compile(
     r"|__CUDACC_(?:EXTENDED_LAMBDA|RELAXED_CONSTEXPR|RDC)__)\b"
 )
 """Matches CUDA's version macros and nvcc's options, which HIP does not define."""
+_ZERO = re.compile(r"\{\s*(?:0[uU]?|(?:0\.0*|\.0+)[fF]?)\s*\}")
 _PREFERRED = '__attribute__((enable_if(true, "the source has it"))) '
 
 
@@ -159,6 +160,15 @@ def zeros(site: ErrorSite, match: re.Match[str]) -> list[Located]:
         return []
     zeros = f"{', 0' * (length - len(values))}}}"
     return site.here(replace(site.tree.edit(node, zeros), start=values[-1].end_byte))
+
+
+def no_value(site: ErrorSite, match: re.Match[str]) -> list[Located]:
+    """Remove the value 0 from braces. HIP's constructor of a vector with one value sets all components."""
+    declarator = site.enclosing("init_declarator")
+    value = declarator.child_by_field_name("value") if declarator is not None else None
+    if value is None or not _ZERO.fullmatch(source_of(value)):
+        return []
+    return site.here(site.tree.edit(value, "{}"))
 
 
 def dim3_components(site: ErrorSite, match: re.Match[str]) -> list[Located]:
