@@ -342,8 +342,10 @@ def _with_chosen(
         if found := chosen_instances(one.module, kernels, structures, known):
             names[one.module] = found
     few = {name: paths[name] for name in names}
-    built = build(project.kernels, few, [target], settings=replace(settings, chosen=names))
-    return replace(settings, chosen={one.module: names[one.module] for one in built if not one.error})
+    both = {target, DEFAULT_TARGETS[0]}
+    built = build(project.kernels, few, both, settings=replace(settings, chosen=names))
+    failed = {one.module for one in built if one.error}
+    return replace(settings, chosen={name: each for name, each in names.items() if name not in failed})
 
 
 def _with_templates(

@@ -260,14 +260,31 @@ void host(const float* x, float* y, const double* v, double* w, int n) {
 """
 
 
-def test_init_compiles_some_of_many_instances(parity, tmp_path, sources, monkeypatch, with_nvcc):
-    compiled = list[tuple[str, int]]()
+@pytest.fixture
+def compiled(monkeypatch):
+    """The vendor and the number of chosen instances of each compilation, -1 for all."""
+    found = list[tuple[str, int]]()
 
     def compiling(source, job, folder):
-        compiled.append((job.target.vendor, -1 if source.chosen is None else len(source.chosen)))
+        found.append((job.target.vendor, -1 if source.chosen is None else len(source.chosen)))
         return compile_source(source, job, folder)
 
     monkeypatch.setattr("parity.build.variant_search.compile_source", compiling)
+    return found
+
+
+def test_init_compiles_all_instances_if_the_chosen_ones_do_not_compile(parity, sources, compiled, with_nvcc):
+    late = "struct Late { int x; };\n"
+    many = MANY.replace("(T)N", "N").replace("<double", "<Late").replace("double", "Late")
+    kernel, each, host = many.partition("template <class T, int N> void each")
+    kernel = kernel.replace("y[i] = x[i] + N", "(int&)y[i] = (int&)x[i] + N")
+    source = f"// {uuid4()}\n#ifndef __HIP__\n{late}#endif\n{kernel}\n#ifdef __HIP__\n{late}#endif\n{each}{host}"
+    sources(late=source)
+    assert parity("init", "--kernels", "src", "--limit", "1").code in (0, 3)
+    assert ("amd", 19) in compiled and ("amd", -1) in compiled, compiled
+
+
+def test_init_compiles_some_of_many_instances(parity, tmp_path, sources, compiled, with_nvcc):
     sources(many=f"// {uuid4()}\n{MANY}")  # so that no result is cached
     assert parity("init", "--kernels", "src").code == 0
     assert compiled == [("cuda", 0), ("cuda", 19), ("amd", 19)], "a trial compiles nothing again"
