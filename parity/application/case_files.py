@@ -250,6 +250,8 @@ def _misdeclared(record: CaseRecord, op: Skeleton, declared: Op) -> str:
         return f"with what was guessed, {TOO_LITTLE} {place}"
     if record.where.side == "cuda":
         return f"with what was guessed, CUDA's side fails {place}"
+    if op.is_measured and record.verdict.kind.startswith(RACES) and is_scatter(message):
+        return f"with what was guessed, threads meet in one place {place}"
     may_differ = Fact.MAY_DIVERGE in record.verdict.facts or _may_lack_index(record, declared)
     if may_differ and op.again(DIVERGES):  # data that the host never passes may meet it
         return f"{DIVERGES} {place}"

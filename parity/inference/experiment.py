@@ -27,6 +27,8 @@ _REAL_DATA = (1, 0, -3)
 """Values to fill floating-point tensors with, because a kernel may branch on them."""
 _WHOLE_DATA = (-1, 0, 1)
 """Values that all integer tensors are filled with, and the usual value of masks (``IndexRole``)."""
+_WIDE = 8
+"""Bytes of a number that may be a distance in memory."""
 _MOST_COMPARED = 4
 """Constants of a kernel to fill a tensor with."""
 
@@ -76,6 +78,13 @@ class Experiment:
     def pointers(self) -> list[KernelArgument]:
         """The arguments that are tensors."""
         return [each for each in self.args if each.is_pointer]
+
+    @property
+    def pitches(self) -> list[str]:
+        """The names of 64-bit integers next to a pointer in a structure of two fields: perhaps distances in bytes."""
+        fields = {at: [each for each in self.args if each.key[0] == at] for at, _ in (one.key for one in self.args)}
+        pairs = (each for each in fields.values() if len(each) == 2 and sum(one.is_pointer for one in each) == 1)
+        return [one.name for pair in pairs for one in pair if one.is_whole and one.dtype.itemsize == _WIDE]
 
     @property
     def integer_tensors(self) -> list[str]:

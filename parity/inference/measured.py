@@ -31,6 +31,8 @@ _RATIOS = (2, 3, 4)
 """Relative values of numbers that differ: equal numbers hide which one a kernel uses."""
 _MOST_TOTAL = 512
 """The largest value of a number that counts the elements of all other numbers together."""
+_PITCH = 16
+"""Distance of rows in bytes, relative to the largest number: elements have up to 16 bytes, and rows do not overlap."""
 _MIXED = (1, 2, 3, 4, 5, 7, 8, 16, 32, 64)
 _TRIES = 24
 _MOST_GIVEN, _MOST_BLOCKS = 1024, 64
@@ -174,6 +176,7 @@ def _candidates(
     total = bounding[0] if len(bounding) == 1 < len(experiment.numbers) else ""
     sizes = _SMALL_SIZES if experiment.flow.private or total else _SIZES
     for numbers in _choices(experiment.numbers, given, sizes, total):
+        numbers |= {name: _PITCH * max(numbers.values()) for name in experiment.pitches if name not in given}
         before = len(experiment.launches.too_long)
         for block, grid in geometries:
             yield LaunchConfig(numbers, grid, block, shared)

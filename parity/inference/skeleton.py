@@ -92,6 +92,7 @@ class Skeleton:
         launched: Where and how host code launches the kernel.
         doubt: Why the results of CUDA and AMD may differ without a mistake of the port.
         finding: A mistake of the kernel, which its cases show.
+        is_measured: True if the numbers of a single launch are declared.
         shows_races: True if a data race with this block shows a mistake of the kernel.
         again: Declares the kernel more carefully after this declaration failed for a reason. None if nothing is left.
     """
@@ -105,6 +106,7 @@ class Skeleton:
     launched: str = ""
     doubt: str = ""
     finding: str = ""
+    is_measured: bool = False
     shows_races: bool = True
     again: Callable[[str], Skeleton | None] = field(default=lambda reason: None, compare=False)
 
@@ -325,6 +327,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         launched=_launched(one),
         doubt=_ROUNDED if results and one.flow and one.flow.prints_reals else _doubt(one, spec),
         finding=spec.race if spec else "",
+        is_measured=spec is not None and spec.is_measured,
         shows_races=_shows_races(one, spec),
         again=partial(_again, name, source, alike, attempt),
     )

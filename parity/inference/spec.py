@@ -29,7 +29,7 @@ STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
 """Matches names of strides."""
 PLACES = range(4)
 """Values of floating-point numbers that a kernel converts to positions."""
-_STORE = re.compile(r"(?:first|second): +st\.")
+_STORE = re.compile(r"(?:first|second): +(?:st\.|(?:global|flat)_store)")
 """Matches a store in the message of a data race."""
 ALWAYS_FAULTS, RACES = "every launch accesses memory before a buffer", DataRace.kind
 FOLLOWS = "it follows pointers that it reads from memory, which a declaration cannot describe"

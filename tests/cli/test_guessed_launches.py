@@ -509,6 +509,41 @@ def test_single_launch_has_constants_of_the_host_unless_cases_would_take_long(in
     assert (f"n:i32={size}" in inferred(MODULO.replace("SIZE", str(size)))) == (size < 1024)
 
 
+PITCHED_IMAGE = """
+struct Pixel { unsigned char x, y, z; };
+struct Rows {
+    Pixel* data; size_t step;
+    __device__ Pixel& operator()(int y, int x) { return ((Pixel*)((char*)data + y * step))[x]; }
+};
+__global__ void edges(Rows src, Rows dst, int rows, int cols) {
+    __shared__ Pixel tile[18][18];
+    int x = blockIdx.x * blockDim.x + threadIdx.x + 1, y = blockIdx.y * blockDim.y + threadIdx.y + 1;
+    int tx = threadIdx.x + 1, ty = threadIdx.y + 1;
+    if (x < cols && y < rows) {
+        tile[ty][tx] = src(y, x);
+        if (ty == 1) tile[0][tx] = src(y - 1, x);
+        if (tx == 1) tile[ty][0] = src(y, x - 1);
+    }
+    __syncthreads();
+    if (x >= cols - 1 || y >= rows - 1) return;
+    Pixel sum = tile[ty][tx];
+    sum.x += tile[ty - 1][tx].x; sum.y ^= tile[ty][tx - 1].y; sum.z -= sum.x;
+    dst(y, x) = sum;
+}
+void host(Rows src, Rows dst, int rows, int cols) {
+    edges<<<dim3(cols / 16, rows / 16), dim3(16, 16)>>>(src, dst, rows, cols);
+}
+"""
+
+
+def test_rows_of_an_image_do_not_overlap_in_a_single_launch(inferred, parity):
+    text = inferred(PITCHED_IMAGE)
+    step, cols = (int(re.search(rf"{name}:[iu]\d+=(\d+)", text)[1]) for name in ("dst_step", "cols"))
+    assert step >= 3 * cols, text
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "3")
+    assert result.code == 0, result.out
+
+
 def test_run_failure_lists_guessed_parts_of_declaration(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "adds.cu").write_text(
