@@ -22,9 +22,11 @@ from parity.platform.files import find_below, read_content
 from parity.porting import SourceTree, ancestors, closure, cuda_code, descendants, embeds_cuda, parse, source_of
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
-_VARIABLES = re.compile(r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?=(\w+\s*[={][^;]*);)")
+_VARIABLES = re.compile(
+    r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?:const\s+)?(?=(\w+\s*[={][^;]*);)"
+)
 _VARIABLE = re.compile(r"(\w+)\s*(?:=\s*([^={}]+)|\{([^{}]+)\})", re.DOTALL)
-_DIM3 = re.compile(r"\bdim3\s+([^;()]*(?:\([^;]*)?);")
+_DIM3 = re.compile(r"\bdim3\s+(?:const\s+)?([^;()]*(?:\([^;]*)?);")
 _DECLARED = re.compile(r"(\w+)\s*(?:(?:=\s*(?:dim3\s*)?)?[({](.*)[)}])?", re.DOTALL)
 _FIELD = re.compile(r"\b(\w+)\s*\.\s*([xyz])\s*=\s*([^;=]+);")
 _ASSIGNED = re.compile(r"(?<!dim3)\s(\w+)\s*=\s*dim3\s*[({]([^;]*)[)}]\s*;")

@@ -31,6 +31,7 @@ template <typename T, int N> __global__ void t(T* x);
         ("void f() { ns::k<<<dim3(4), dim3(kTile, 4, 2), 0, stream>>>(x, n); }", (16, 4, 2), "0"),
         ("void f(int threads) { k<<<1, threads, cols * 4>>>(x, n); }", ("threads",), "cols*4"),
         ("void f() { k<<<1, std::min(n, 1024)>>>(x, n); }", (None,), "0"),
+        ("void f() { int const t{8}; dim3 const block{t, 4}; k<<<1, block>>>(x, n); }", (8, 4, 1), "0"),
         ("void f() { int b = 64; k<<<1, b>>>(x, n); b = 2; }", (64,), "0"),
         ("void f() { int b = 64; k<<<1, b>>>(x, n); } void g() { dim3 b(5, 5); h<<<1, b>>>(); }", (64,), "0"),
         ("void g() { int b = 64; h<<<1, b>>>(); } void f() { dim3 b(5, 5); k<<<1, b>>>(x, n); }", (5, 5, 1), "0"),
