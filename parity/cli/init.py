@@ -209,14 +209,8 @@ def _write_cases(
     Raises:
         UsageError: a chosen name is neither a module nor a kernel, or the sources lack all kernels of the capture.
     """
-    modules = find_modules(project.kernels, ported=project.sides.ported)
-    modules = chosen.modules(modules)
     texts = HostTexts(project.kernels, project.sides.cuda)
-    modules = {name: path for name, path in modules.items() if chosen.has_source(texts.whole(path))}
-    named = {name: chosen.named(name, texts.whole(path)) for name, path in modules.items()}
-    if unknown := [name for name in chosen.names if not any(name in each for each in named.values())]:
-        raise _unknown(project, unknown, modules, texts)
-    modules = {name: path for name, path in modules.items() if named[name] or not chosen.names}
+    modules = _chosen_modules(project, chosen, texts)
     instantiated = {name: chosen.templates(texts.whole(path)) for name, path in modules.items()}
     settings = BuildSettings(project.sides, kernels=instantiated)
     try:
@@ -260,9 +254,7 @@ def _write_cases(
             warn(f"{one.module} {here if kernels_of(text) else 'only declares kernels, which other files define'}")
             broken.append(one.module)
         if kernels and (not known or is_inferred(known)):
-            macros = macros_of((*project.sides.cuda.flags, *(each.flag for each in one.switches)))
-            names = {unqualified(source_name(each.name)) for each in kernels}
-            host = HostCode(texts.launches(modules[one.module], macros, names), Structures(text), chosen.captured)
+            host = _host_code(project, one, kernels, modules[one.module], texts, chosen)
             shared |= common
             # With chosen instances, the others do nothing.
             idles = idle(one.code_object) if one.module in settings.chosen else ()
@@ -279,6 +271,29 @@ def _write_cases(
         raise _unknown(project, chosen.names, modules, texts)
     files.try_declarations()
     return [*files.files], _summarized(files)
+
+
+def _chosen_modules(project: Project, chosen: ChosenKernels, texts: HostTexts) -> dict[str, Path]:
+    """Return the modules to declare.
+
+    Raises:
+        UsageError: a chosen name is neither a module nor a kernel.
+    """
+    modules = chosen.modules(find_modules(project.kernels, ported=project.sides.ported))
+    modules = {name: path for name, path in modules.items() if chosen.has_source(texts.whole(path))}
+    named = {name: chosen.named(name, texts.whole(path)) for name, path in modules.items()}
+    if unknown := [name for name in chosen.names if not any(name in each for each in named.values())]:
+        raise _unknown(project, unknown, modules, texts)
+    return {name: path for name, path in modules.items() if named[name] or not chosen.names}
+
+
+def _host_code(
+    project: Project, one: Built, kernels: Sequence[Kernel], path: Path, texts: HostTexts, chosen: ChosenKernels
+) -> HostCode:
+    """Return what the host's code and a capture show of the kernels of a module, whose file is ``path``."""
+    macros = macros_of((*project.sides.cuda.flags, *(each.flag for each in one.switches)))
+    names = {unqualified(source_name(each.name)) for each in kernels}
+    return HostCode(texts.launches(path, macros, names), Structures(texts.whole(path)), chosen.captured)
 
 
 def _kernels_of_other_sources(
