@@ -40,6 +40,7 @@ _ALL_ERRORS = ("-Xcicc", "--error_limit=10000")
 """Report more than a hundred errors at once, so that removing host code takes fewer compilations."""
 
 _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(\w+)'")
+_SHARED = re.compile(r"^\s*\.shared\b[^;]*?([\w$]+)(?:\[\d*\])?;", re.MULTILINE)
 _MADE_STATIC = re.compile(r"extern declaration of the entity (\w+) is treated as a static definition")
 _WORD = re.compile(r"\w+")
 # .loc FILE LINE COLUMN, function_name LABEL, inlined_at FILE LINE COLUMN; the first label is at the section's begin.
@@ -76,10 +77,12 @@ def compile_module(unit: Unit, outputs: CudaOutputs, target: Target, *, main: Pa
         str(main or unit.main),
     )
     log = _run(module, target, ptx.parent, *host, "-ptx", *source, "-o", str(ptx))
-    # nvcc defines such a variable again, as zero, instead of using the variable in the source that defines it.
+    # nvcc defines such a variable again, as zero, instead of using the variable in the source that defines it. Shared
+    # memory with a length needs no other definition.
     if static := _MADE_STATIC.findall(log):
-        words = Counter(_WORD.findall(ptx.read_text()))
-        if used := [each for each in static if words[each] > 1]:
+        text = ptx.read_text()
+        words, shared = Counter(_WORD.findall(text)), _SHARED.findall(text)
+        if used := [each for each in static if words[each] > 1 and each not in shared]:
             raise _undefined(used, unit, target)
     _rename_files(ptx, lambda path: outputs.file_name(path) if path.parent != ptx.parent else path.name)
     cubin = ("-cubin", "-lineinfo", "-Xptxas", "-v", str(ptx), "-o", str(outputs.cubin))

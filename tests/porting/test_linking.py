@@ -104,3 +104,16 @@ def test_variables_of_file_that_does_not_compile_are_defined(tmp_path, cache):
     )
     (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)  # a zero would be wrong
     assert one.error
+
+
+def test_extern_shared_memory_with_a_length_is_defined(tmp_path, with_nvcc):
+    (tmp_path / "m.cu").write_text(
+        "__global__ void k(float* x) {\n"
+        "  extern __shared__ float tile[32][32];\n"
+        "  tile[threadIdx.y][threadIdx.x] = *x;\n"
+        "  x[threadIdx.x] = tile[threadIdx.x][0];\n"
+        "}\n"
+    )
+    amd, cuda = build(tmp_path, ["m"], targets=["gfx1100", "sm_90"], cache=Cache(tmp_path / "cache"))
+    assert not amd.error and not cuda.error, (amd.error, cuda.error)
+    assert cuda.code_object.kernels["_Z1kPf"].lds_bytes == 4096
