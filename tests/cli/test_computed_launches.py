@@ -51,6 +51,6 @@ def test_init_takes_threads_and_shared_memory_from_host_code(parity, tmp_path, m
     assert made.code == 0 and not made.err, made.err
     text = (tmp_path / "cases" / "parts.py").read_text()
     assert "To be completed" not in text and "parts:i32=ceil(rows/tile)" in text, text
-    assert "n:i32=8 m:i32=12" in text, text  # the launch with the numbers of the host's code takes too long
+    assert "n:i32=8 m:i32=3" in text, text  # with the large number of the host's code, cases would take too long
     result = parity("run", "--target", "gfx1100", "--examples", "3")
     assert result.code == 0 and "9 passed, 0 failed" in result.out, result.out + result.err
