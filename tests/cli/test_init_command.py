@@ -287,7 +287,9 @@ def test_init_compiles_all_instances_if_the_chosen_ones_do_not_compile(parity, s
 def test_init_compiles_some_of_many_instances(parity, tmp_path, sources, compiled, with_nvcc):
     sources(many=f"// {uuid4()}\n{MANY}")  # so that no result is cached
     assert parity("init", "--kernels", "src").code == 0
-    assert compiled == [("cuda", 0), ("cuda", 19), ("amd", 19)], "a trial compiles nothing again"
+    first, *others = compiled
+    assert first == ("cuda", 0)
+    assert sorted(others) == [("amd", 19), ("cuda", 19)], "a trial compiles nothing again"  # both at the same time
     text = (tmp_path / "cases" / "many.py").read_text()
     assert text.count("Op(\n") == 19 and "added: 33 more of its instances have no op" in text, text
     assert 'kernel="added<float, ' in text and 'kernel="added<double, ' in text
