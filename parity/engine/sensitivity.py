@@ -11,6 +11,7 @@ from parity.compare.ulps import bit_patterns
 from parity.compare.verdict import Fact, Status, Verdict
 from parity.engine.checked_case import CheckedCase
 from parity.errors import UsageError
+from parity.model.launch import PRINTF
 from parity.op import Call
 from parity.reference.expected import Vendor
 
@@ -31,7 +32,7 @@ class Sensitivity:
         written: for an op without a reference, whether a case has changed an output that has elements, by output.
         gaps: for an op without a reference, the size of the smallest output of which a case left many elements as they
             were, and the text of the case, by output.
-        updated: outputs that are also inputs. A kernel may leave one as it found it, such as a lock.
+        updated: outputs that are also inputs, and printed text. A kernel may leave one as it found it, such as a lock.
         cases: the number of passing cases.
         moved: whether a captured launch has changed memory; None without captured launches.
     """
@@ -56,9 +57,10 @@ class Sensitivity:
                 if call.observed:
                     self.moved = bool(self.moved or not same.all())
                     continue
-                self.updated |= {name} & call.inputs.keys()
+                text = call.launch.results.get(PRINTF)
+                self.updated |= {name} & {*call.inputs, text}
                 self.written[name] = not same.all() or self.written.get(name, False)
-                if same.sum() > _GAP * same.size:
+                if same.sum() > _GAP * same.size and name != text:
                     gap = same.size, str(checked.case)
                     self.gaps[name] = min(gap, self.gaps.get(name, gap))
 

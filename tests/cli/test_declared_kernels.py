@@ -60,6 +60,15 @@ def test_variables_and_printed_text_are_compared(parity, project, edit):
     assert "the kernel prints more than the 16 bytes of printed" in result.out
 
 
+def test_kernel_that_prints_nothing_in_all_cases_fails(parity, project, edit, with_nvcc):
+    edit(project / "cases" / "variables.py", "    reference=printed,\n", "")
+    command = ("run", "-v", "variables.list_odd", *TARGET, "--examples", "12")
+    assert parity(*command).code == 0
+    edit(project / "kernels" / "variables.cu", "x[i] % 2 == 0", "x[i] % 2 < 2")
+    result = parity(*command)
+    assert result.code == 1 and "no case writes an element of printed" in result.out
+
+
 def test_structure_of_wrong_size_is_refused(parity, project, edit):
     edit(project / "cases" / "adam.py", "eps t decay", "eps t")
     result = parity("run", "-v", "adam", *TARGET, "--examples", "2")
