@@ -231,13 +231,13 @@ def _write_cases(
     files = CaseFiles(project, limit, run_progress, instantiated=instantiated, chosen=few)
     prober, met, broken, shared = Prober(limit), False, list[str](), dict[str, Kernel]()
     for one, note in _reported(built, files):
-        path = project.cases / f"{plain_name(one.module)}.py"
         text = texts.whole(modules[one.module])
         if one.error or not one.code_object:
             warn(f"{one.module} does not compile, so it has no case file; see parity build{one.first_finding}")
             broken.append(one.module)
             continue
         source = modules[one.module].relative_to(project.kernels)
+        path, known = _case_file(project, one.module)
         common = _kernels_of_headers(one, modules, texts)
         elsewhere = _kernels_of_other_sources(one, built, modules, texts)
         # The first module with a kernel of a header declares it.
@@ -248,7 +248,6 @@ def _write_cases(
             if chosen.has_kernel(one.module, name) and name not in elsewhere
         ]
         met |= bool(kernels)
-        known = read_text(path) if path.exists() else ""
         if "__global__" in text and not one.code_object.kernels:
             here = "does not contain a kernel when it is compiled here; see parity build"
             warn(f"{one.module} {here if kernels_of(text) else 'only declares kernels, which other files define'}")
@@ -285,6 +284,12 @@ def _chosen_modules(project: Project, chosen: ChosenKernels, texts: HostTexts) -
     if unknown := [name for name in chosen.names if not any(name in each for each in named.values())]:
         raise _unknown(project, unknown, modules, texts)
     return {name: path for name, path in modules.items() if named[name] or not chosen.names}
+
+
+def _case_file(project: Project, module: str) -> tuple[Path, str]:
+    """Return the case file of a module, and its text, which is empty if it does not exist."""
+    path = project.cases / f"{plain_name(module)}.py"
+    return path, read_text(path) if path.exists() else ""
 
 
 def _host_code(
@@ -351,9 +356,9 @@ def _with_chosen(
     surveyed = replace(settings, chosen=dict.fromkeys(paths, ()))
     names = dict[str, tuple[str, ...]]()
     for one in build(project.kernels, paths, [target], settings=surveyed):
-        path = project.cases / f"{plain_name(one.module)}.py"
+        _, known = _case_file(project, one.module)
         kernels = [each for name, each in _kernels(one).items() if chosen.has_kernel(one.module, name)]
-        known, structures = read_text(path) if path.exists() else "", Structures(texts.whole(paths[one.module]))
+        structures = Structures(texts.whole(paths[one.module]))
         if found := chosen_instances(one.module, kernels, structures, known):
             names[one.module] = found
     few = {name: paths[name] for name in names}

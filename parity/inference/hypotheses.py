@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from parity.inference.conditions import MAX_THREADS, Condition, numbers_for
 from parity.inference.experiment import Experiment
-from parity.inference.index_roles import find_places, find_roles
+from parity.inference.index_roles import find_roles
 from parity.inference.spec import IndexRole, Numbers, Triple
 from parity.inference.strides import find_strides
 
@@ -44,11 +44,8 @@ def with_roles(experiment: Experiment, block: Triple) -> Experiment:
     def reach(roles: Mapping[str, IndexRole], numbers: Sequence[str]) -> dict[str, int]:
         return replace(experiment, roles=roles, numbers=tuple(numbers)).observe_ends(block, shared)
 
-    places = find_places(
-        experiment.real_tensors, lambda fill: experiment.observe(usual, (1, 1, 1), block, shared, fill) is None
-    )
     roles, numbers = find_roles(
-        experiment.integer_tensors, experiment.used, experiment.numbers, reach, experiment.offsets, places
+        experiment, reach, lambda fill: experiment.observe(usual, (1, 1, 1), block, shared, fill) is None
     )
     return replace(experiment, roles=roles, numbers=tuple(numbers))
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from parity.inference.experiment import Experiment
 from parity.inference.probe_launches import InputFill
 from parity.inference.spec import PLACES, IndexRole
 from parity.triton_kernels.names import BOUNDS, LENGTHS
@@ -25,36 +26,20 @@ Reach = Callable[[Mapping[str, IndexRole], Sequence[str]], Mapping[str, int]]
 """Returns how many elements of each tensor launches reach with these roles and these names of numbers."""
 
 
-def find_places(reals: Sequence[str], fails: Callable[[InputFill], bool]) -> dict[str, IndexRole]:
-    """Return the floating-point tensors in which negative numbers make a launch fail, and small numbers do not."""
-    below = -PLACES[-1]
-    if not reals or not fails(InputFill(below)):
-        return {}
-    return {
-        name: IndexRole("places")
-        for name in reals
-        if fails(InputFill(one=name, value=below))
-        and not any(fails(InputFill(one=name, value=value)) for value in PLACES)
-    }
-
-
 def find_roles(
-    integers: Sequence[str], used: Set[str], numbers: Sequence[str], reach: Reach, offsets: Collection[str] = (),
-    known: Mapping[str, IndexRole] | None = None,
-) -> tuple[dict[str, IndexRole], list[str]]:  # fmt: skip
-    """Return the roles that make a kernel reach more elements, and the names of its numbers including their bounds.
+    experiment: Experiment, reach: Reach, fails: Callable[[InputFill], bool]
+) -> tuple[dict[str, IndexRole], list[str]]:
+    """Return the roles with which a kernel reaches more elements or does not fail, and the names of its numbers.
 
     A bound is one of the kernel's numbers if it has a suitable name, or else an additional number.
 
     Args:
-        integers: The integer tensors.
-        used: The tensors that the kernel may access.
-        numbers: The kernel's numbers.
+        experiment: What is assumed of the kernel.
         reach: Launches the kernel.
-        offsets: Integer tensors of which two neighbors bound a range.
-        known: Roles of other tensors.
+        fails: Returns whether a launch with this content of tensors fails.
     """
-    found, names = {**(known or {})}, [*numbers]
+    integers, used, offsets = experiment.integer_tensors, experiment.used, experiment.offsets
+    found, names = _places(experiment.real_tensors, fails), [*experiment.numbers]
     reached = reach(found, names) if integers else {}
     single = {name for name in integers if reached.get(name, 0) == 1}
     while len(found) < _MOST_ROLES:
@@ -84,6 +69,19 @@ def find_roles(
         else:
             break
     return found, names
+
+
+def _places(reals: Sequence[str], fails: Callable[[InputFill], bool]) -> dict[str, IndexRole]:
+    """Return the floating-point tensors in which negative numbers make a launch fail, and small numbers do not."""
+    below = -PLACES[-1]
+    if not reals or not fails(InputFill(below)):
+        return {}
+    return {
+        name: IndexRole("places")
+        for name in reals
+        if fails(InputFill(one=name, value=below))
+        and not any(fails(InputFill(one=name, value=value)) for value in PLACES)
+    }
 
 
 def _stated(

@@ -13,7 +13,7 @@ from parity.inference.conditions import likely_blocks, template_arguments
 from parity.inference.data_flow import Flow
 from parity.inference.host_formulas import compact, free_names, rewritten, with_formulas
 from parity.inference.host_launches import HostLaunch
-from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple, evaluate
+from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple, evaluate, trimmed
 
 _COUNTED: Triple = (64, 1, 1)
 """The block to choose numbers by where a number determines the threads."""
@@ -82,7 +82,7 @@ def launch_hints(
         if named is None:
             continue
         known, formulas, extents = named
-        grid = tuple(substituted(text, known) for text in _trimmed(launch.grid))
+        grid = tuple(substituted(text, known) for text in trimmed(launch.grid, "1"))
         made = {number: substituted(text, known) for number, text in formulas.items()}
         threads, shared = _geometry(launch, known, flow)
         is_fixed = not any(free_names(_tree(text)) for text in grid)
@@ -131,7 +131,7 @@ def _named(
     passed = {number.name: launch.arguments[i] for i, number in numbers.items() if i < len(launch.arguments)}
     known = {text: number for number, text in passed.items() if text.isidentifier()}
     formulas = {number: text for number, text in passed.items() if text and not text.isidentifier()}
-    needed = dict.fromkeys(other for text in _trimmed(launch.grid) for other in sorted(free_names(_tree(text))))
+    needed = dict.fromkeys(other for text in trimmed(launch.grid, "1") for other in sorted(free_names(_tree(text))))
     explained = dict.fromkeys(other for text in formulas.values() for other in sorted(free_names(_tree(text))))
     repeated = {text for text, count in Counter(passed.values()).items() if count > 1}
     # With the right threads, any number of blocks shows how far one reaches.
@@ -155,9 +155,3 @@ def _as_ceil(node: ast.AST) -> ast.AST:
 
 def _tree(text: str) -> ast.Expression:
     return ast.parse(text, mode="eval")
-
-
-def _trimmed(grid: Sequence[str]) -> Sequence[str]:
-    """Remove trailing axes of one block."""
-    last = max((i for i, text in enumerate(grid) if text != "1"), default=0)
-    return grid[: last + 1]

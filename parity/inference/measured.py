@@ -16,10 +16,10 @@ from parity.errors import UsageError
 from parity.inference.conditions import MAX_SHARED, MAX_THREADS
 from parity.inference.experiment import Experiment
 from parity.inference.host_launches import HostLaunch
-from parity.inference.index_roles import find_places, find_roles
+from parity.inference.index_roles import find_roles
 from parity.inference.launch_hints import LaunchHint
 from parity.inference.probe_launches import Accessed, InputFill, LaunchConfig, Observation, ProbeLimit, combined
-from parity.inference.spec import IndexRole, InferredSpec, Numbers, Triple, evaluate, grid_for, triple
+from parity.inference.spec import IndexRole, InferredSpec, Numbers, Triple, evaluate, grid_for, trimmed, triple
 
 _UNITY = re.compile(r"(?i)\w*(?:stride|dilat|group|inc|step)\w*")
 """Matches names of numbers that are usually 1."""
@@ -146,11 +146,8 @@ def _with_roles(experiment: Experiment, config: LaunchConfig) -> Experiment:
         runs = [tried.observe(known, grid, block, shared, fill) or {} for fill in experiment.probing_fills]
         return {each.name: max((run[each.name].end for run in runs if run), default=0) for each in experiment.pointers}
 
-    places = find_places(
-        experiment.real_tensors, lambda fill: experiment.observe(numbers, grid, block, shared, fill) is None
-    )
     roles, _ = find_roles(
-        experiment.integer_tensors, experiment.used, experiment.numbers, reach, experiment.offsets, places
+        experiment, reach, lambda fill: experiment.observe(numbers, grid, block, shared, fill) is None
     )
     return replace(experiment, roles=roles)
 
@@ -301,8 +298,8 @@ def _measured(
     limited = [each for each in experiment.integer_tensors if each not in roles and is_limited]
     spec = InferredSpec(
         {name: str(each.end or (size if name in experiment.used else 1)) for name, each in reached.items()},
-        tuple(map(str, grid[: max((i for i in range(3) if grid[i] > 1), default=0) + 1])),
-        tuple(block[: max((i for i in range(3) if block[i] > 1), default=0) + 1]),
+        tuple(map(str, trimmed(grid, 1))),
+        trimmed(block, 1),
         shared=str(shared) if shared else "",
         whole=whole,
         small=frozenset(small),

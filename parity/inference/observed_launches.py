@@ -11,16 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 import numpy as np
 
 from parity.dsl.expression import Scope, expression
 from parity.inference.shape_formulas import fit_dims
-from parity.inference.spec import AXES, GRID_EXTENTS, IndexRole, InferredSpec, KernelArgument, Triple, evaluate
+from parity.inference.spec import AXES, GRID_EXTENTS, IndexRole, InferredSpec, KernelArgument, Triple, evaluate, trimmed
 from parity.model.dtypes import Array
-
-_Size = TypeVar("_Size", int, str)
 
 _MOST_ELEMENTS = 1 << 16
 """Elements of a launch at most, so that cases are drawn around it. A case of a larger launch takes too long."""
@@ -75,8 +72,8 @@ def single_spec(args: Sequence[KernelArgument], launches: Sequence[ObservedLaunc
     one = min(launches, key=lambda each: each.elements)
     spec = InferredSpec(
         {name: str(max(1, size)) for name, size in one.sizes.items()},
-        _trimmed(tuple(map(str, one.grid)), "1"),
-        _trimmed(one.block, 1),
+        trimmed(tuple(map(str, one.grid)), "1"),
+        trimmed(one.block, 1),
         shared=str(one.shared) if one.shared else "",
         is_measured=True,
         made={each.name: str(one.numbers[each.name]) for each in args if each.is_whole},
@@ -132,7 +129,7 @@ def _fitted(args: Sequence[KernelArgument], launches: Sequence[ObservedLaunch]) 
     shared = _shared(launches, names)
     if shared is None:
         return None
-    spec = InferredSpec(shapes, _trimmed(tuple(grid), "1"), _trimmed(block, 1), shared=shared)
+    spec = InferredSpec(shapes, trimmed(tuple(grid), "1"), trimmed(block, 1), shared=shared)
     return _with_data(args, spec, launches)
 
 
@@ -231,9 +228,3 @@ def _with_choices(
             near = (number for value in values for number in (value, value - 1, value + 1) if number > 0)
             choices[each.name] = tuple(dict.fromkeys((*near, *_USUAL)))
     return replace(spec, choices=choices)
-
-
-def _trimmed(values: tuple[_Size, ...], one: _Size) -> tuple[_Size, ...]:
-    """Remove trailing axes of one block or thread."""
-    last = max((i for i, value in enumerate(values) if value != one), default=0)
-    return values[: last + 1]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from parity.inference.experiment import Experiment
 from parity.inference.probe_launches import Observation
 from parity.inference.shape_formulas import Fit, fit_dims
-from parity.inference.spec import AXES, InferredSpec, KernelArgument, Numbers, Triple, evaluate, grid_for
+from parity.inference.spec import AXES, InferredSpec, KernelArgument, Numbers, Triple, evaluate, grid_for, trimmed
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,10 @@ def _spec(
         and all(run[each.name].written == run[each.name].end * each.dtype.itemsize for run in runs)
     }
     blocks, block = geometry.blocks, geometry.block
-    last = max((i for i, text in enumerate(blocks) if text != "1"), default=0)
     return InferredSpec(
         {name: " ".join(fit.dims) for name, fit in fits.items()},
-        blocks[: last + 1],
-        tuple(block[: max((i for i in range(3) if block[i] > 1), default=0) + 1]),
+        trimmed(blocks, "1"),
+        trimmed(block, 1),
         shared=geometry.shared,
         where=tuple(dict.fromkeys(fit.where for fit in fits.values() if fit.where)),
         whole=frozenset(whole),

@@ -33,6 +33,7 @@ from parity.inference.spec import (
     IndexRole,
     InferredSpec,
     KernelArgument,
+    trimmed,
     triple,
 )
 from parity.inference.structures import Structures
@@ -488,9 +489,9 @@ def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> Inferre
 def _spec_of_host(one: Signature) -> InferredSpec:
     """Return the specification of a kernel without tensors: the constant blocks and threads of the host's code."""
     flow = one.flow or Flow(())
-    x, y, z = next(likely_blocks(one.pattern, one.launches, flow))
+    block = next(likely_blocks(one.pattern, one.launches, flow))
     grids = (each.grid for each in one.launches if each.grid and all(map(str.isdecimal, each.grid)))
-    return InferredSpec({}, next(grids, _FEW_BLOCKS), (x, y, z) if y * z > 1 else (x,))
+    return InferredSpec({}, next(grids, _FEW_BLOCKS), trimmed(block, 1))
 
 
 def _doubt(one: Signature, spec: InferredSpec | None) -> str:

@@ -7,13 +7,15 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from parity.dsl.expression import Scope, expression
 from parity.emulator.faults import DataRace
 from parity.model.dtypes import DType
+
+_Size = TypeVar("_Size", int, str)
 
 Triple = tuple[int, int, int]
 """Threads of a block or blocks of a grid, along x, y and z."""
@@ -157,6 +159,12 @@ def triple(sizes: Sequence[int]) -> Triple:
     """Pad up to three sizes with 1."""
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
+
+
+def trimmed(values: tuple[_Size, ...], one: _Size) -> tuple[_Size, ...]:
+    """Remove trailing axes of one block or thread."""
+    last = max((i for i, value in enumerate(values) if value != one), default=0)
+    return values[: last + 1]
 
 
 def grid_for(formulas: Sequence[str], numbers: Numbers) -> Triple:

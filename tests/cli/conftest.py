@@ -85,6 +85,20 @@ def mine(parity, tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def inferred(parity, tmp_path, monkeypatch, with_nvcc):
+    """Return a function that runs ``parity init`` for a source and returns the text of the case file."""
+
+    def case_file(source: str) -> str:
+        (tmp_path / "src").mkdir()
+        (tmp_path / "src" / "kernels.cu").write_text(source)
+        monkeypatch.chdir(tmp_path)
+        assert parity("init", "--kernels", "src").code == 0
+        return (tmp_path / "cases" / "kernels.py").read_text()
+
+    return case_file
+
+
+@pytest.fixture
 def edit():
     """Return a function that replaces a text in a file; the file must contain it."""
 

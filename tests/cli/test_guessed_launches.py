@@ -9,21 +9,6 @@ import pytest
 from parity.application import case_files
 from parity.cli import init
 
-
-@pytest.fixture
-def inferred(parity, tmp_path, monkeypatch, with_nvcc):
-    """Return a function that runs ``parity init`` for a source and returns the text of the case file."""
-
-    def case_file(source: str) -> str:
-        (tmp_path / "src").mkdir()
-        (tmp_path / "src" / "kernels.cu").write_text(source)
-        monkeypatch.chdir(tmp_path)
-        assert parity("init", "--kernels", "src").code == 0
-        return (tmp_path / "cases" / "kernels.py").read_text()
-
-    return case_file
-
-
 KERNELS = """
 template <int TILE> __global__ void product(const float* a, const float* b, float* c, int M, int N, int K) {
     __shared__ float as[TILE][TILE], bs[TILE][TILE];

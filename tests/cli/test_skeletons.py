@@ -278,32 +278,24 @@ int main() { greets<<<2, 5>>>(); counts<<<2, 5>>>(); }
 """
 
 
-def test_init_doubts_printed_numbers_that_round_differently(parity, tmp_path, monkeypatch, with_nvcc):
-    (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "few.cu").write_text(
+def test_init_doubts_printed_numbers_that_round_differently(inferred):
+    text = inferred(
         "#include <stdio.h>\n"
         '__global__ void exact(const float* x, int n) { if (threadIdx.x < n) printf("%g\\n", 2 * x[threadIdx.x]); }\n'
         '__global__ void rough(const float* x, int n) { if (threadIdx.x < n) printf("%a\\n", expf(x[threadIdx.x])); }\n'
     )
-    monkeypatch.chdir(tmp_path)
-    parity("init")
-    text = (tmp_path / "cases" / "few.py").read_text()
-    assert 'exact_op = Op(\n    "few.exact"' in text
+    assert 'exact_op = Op(\n    "kernels.exact"' in text
     assert "it prints floating-point numbers, whose last digits may differ" in text and "# rough_op" in text
 
 
-def test_init_compares_variables_and_printed_text(parity, tmp_path, monkeypatch, with_nvcc, edit):
-    (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "few.cu").write_text(WITHOUT_OUTPUT_ARGUMENTS)
-    monkeypatch.chdir(tmp_path)
-    parity("init")
-    text = (tmp_path / "cases" / "few.py").read_text()
+def test_init_compares_variables_and_printed_text(inferred, parity, tmp_path, edit):
+    text = inferred(WITHOUT_OUTPUT_ARGUMENTS)
     assert 'updates={"sums": "f32"}' in text and 'symbols={"stats::sums": "sums"}' in text
     assert text.count('symbols={"printf": "printed"}') == 2 and 'grid="2",  # a guess\n    block=5,' in text
     run = ("run", "-v", "--target", "gfx1100,gfx90a", "--examples", "3")
     result = parity(*run)
     assert result.code == 0 and "4 kernels" in result.out, result.out
     on_amd = "#ifdef __HIP_PLATFORM_AMD__\n#define FAULT 1\n#else\n#define FAULT 0\n#endif"
-    edit(tmp_path / "kernels" / "few.cu", "#define FAULT 0", on_amd)
+    edit(tmp_path / "src" / "kernels.cu", "#define FAULT 0", on_amd)
     failed = parity(*run).out
     assert all(f"FAIL  {name} " in failed for name in ("adds", "counts", "shows", "greets")), failed
