@@ -15,6 +15,7 @@ from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import Parameter, Signature
 from parity.inference.spec import GRID_EXTENTS, PLACES, InferredSpec
 from parity.model.dtypes import NUMBERS
+from parity.model.launch import WARP, WARP_SIZE
 
 _COUNT_NAME = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|size", re.IGNORECASE)
 _ROWS_NAME = re.compile(rf"{_COUNT_NAME.pattern}|m|b|t|rows?|n?_?rows|batch\w*|num_\w+|n_\w+", re.IGNORECASE)
@@ -322,9 +323,19 @@ def _launch(facts: _Facts) -> list[Keyword]:
         if (facts.is_plain or facts.any_grid) and not facts.one.triton
         else [Keyword("grid", ", ".join(spec.grid), _GUESS)]
     )
-    block: Literal = math.prod(spec.block) if len(spec.block) == 1 else ", ".join(map(str, spec.block))
+    text = ", ".join(_threads(facts.one, spec.block))
+    block: Literal = int(text) if text.isdecimal() else text
     shared = [Keyword("shared", spec.shared, _GUESS)] if spec.shared else []
     return [*grid, Keyword("block", spec.threads or block, _PER_ELEMENT if facts.is_plain else _GUESS), *shared]
+
+
+def _threads(one: Signature, block: Sequence[int]) -> list[str]:
+    """Return the threads of a block along each axis. The host may have the width of a warp for a number."""
+    for launch in one.launches:
+        if WARP_SIZE in launch.block and len(launch.block) >= len(block):
+            pairs = zip(launch.block, block, strict=False)
+            return [WARP_SIZE if host == WARP_SIZE and size == WARP else str(size) for host, size in pairs]
+    return [*map(str, block)]
 
 
 def _host_block(one: Signature) -> Literal:

@@ -10,11 +10,16 @@ from dataclasses import dataclass
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch
 from parity.inference.spec import GRID_EXTENTS, STRIDE, Numbers, Triple
+from parity.model.launch import WARP, WARP_SIZE
 
 MAX_THREADS = 1024
 """Threads of a block at most."""
 MAX_SHARED = 48 << 10
 """Bytes of dynamic shared memory of a launch at most."""
+LDS_BYTES = 64 << 10
+"""Shared memory of a block on AMD GPUs: more is possible on CUDA's side only."""
+_UNKNOWN = 8
+"""Threads along an axis for which the host computes the number of threads, if another axis has a constant."""
 _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
 
 
@@ -28,7 +33,9 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
         yield x, y, z
         return
     template = template_arguments(name)
-    found = [*_given(template, launches)]
+    found = [
+        tuple(size or _UNKNOWN for size in sizes) for sizes in _given(template, launches) if max(sizes, default=0) > 1
+    ]
     found.append(flow.threads if math.prod(flow.threads) <= MAX_THREADS else ())
     numbers = [int(part) for part in template if part.isdecimal()]
     if flow.thread_axes <= {"x"}:
@@ -66,7 +73,7 @@ def template_arguments(name: str) -> list[str]:
 def _given(template: Sequence[str], launches: Iterable[HostLaunch]) -> Iterator[tuple[int, ...]]:
     """Yield the threads along each axis of the host's blocks, 0 for what the host computes."""
     for each in launches:
-        values = dict(zip(each.template, template, strict=False))
+        values = {**dict(zip(each.template, template, strict=False)), WARP_SIZE: str(WARP)}
         yield tuple(int(size) if (size := str(values.get(str(part), part))).isdecimal() else 0 for part in each.block)
 
 

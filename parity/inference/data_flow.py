@@ -82,6 +82,7 @@ class Flow:
         fixed: True if no other block than ``threads`` is possible.
         loaded: The parts of the arguments that the kernel loads, with their PTX types.
         reals: Constants that the kernel compares floating-point values with.
+        tests_finite: True if it tests whether floating-point values are infinite or NaN.
         wholes: Integers that the kernel compares elements behind a pointer with, by pointer: both sides of the limit.
         divisors: Pointers to integers that the kernel divides by without a comparison with 0 or 1.
         offsets: Pointers to integers of which two neighbors bound a range, as in the row starts of a sparse matrix.
@@ -108,6 +109,7 @@ class Flow:
     fixed: bool = False
     loaded: Mapping[Key, str] = field(default_factory=dict)
     reals: tuple[float, ...] = ()
+    tests_finite: bool = False
     wholes: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
     divisors: frozenset[Key] = frozenset()
     offsets: frozenset[Key] = frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -132,7 +133,8 @@ class Experiment:
             for each in self.pointers if not each.dtype.is_float
             for value in self.flow.wholes.get(each.key, ())[:_MOST_COMPARED] if value not in _WHOLE_DATA
         )  # fmt: skip
-        return *map(InputFill, reals[:_MOST_COMPARED]), *wholes
+        special = (math.inf, math.nan) if self.flow.tests_finite and self.real_tensors else ()
+        return *map(InputFill, (*reals[:_MOST_COMPARED], *special)), *wholes
 
     @property
     def probing_fills(self) -> tuple[InputFill, ...]:

@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from parity.model.launch import WARP_SIZE
+
 CAST = re.compile(
     r"\(\s*(?:(?:const|unsigned|signed)\s+)*(?:unsigned|int|u?int\d+_t|size_t|long|long\s+long|float|double|uint)\s*\)"
     r"|(?:static_cast|reinterpret_cast)\s*<[^<>]*>|\bstd\s*::"
@@ -21,6 +23,14 @@ _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+\.?\d*)[uUlLfF]+\b|\b(\d+\.)f\b")
 _BLOCKS_FOR = re.compile(r"(?i)\w*(?:grid|blocks)\w*")
 """Matches functions that return a block for each part of a number of threads, whose bodies are not a formula."""
 _OF_TYPE = re.compile(r"<[\w:\s]+>(?=\s*\()")
+WARP_SIZES = ("warpSize", "C10_WARP_SIZE", "warp_size")
+"""Names of the width of a warp in host code, unless the code defines them."""
+_IS_REST = r"\((?P<rest>[^?()%]+%(?:[^?()]|\([^?()]*\))+?)"
+_RESTS = (
+    (re.compile(rf"{_IS_REST}==\s*0\s*\)?\s*\?\s*0\s*:\s*1\s*\)"), r"(\g<rest>!= 0)"),
+    (re.compile(rf"{_IS_REST}(?:(?:!=|>)\s*0)?\s*\)?\s*\?\s*1\s*:\s*0\s*\)"), r"(\g<rest>!= 0)"),
+)
+"""Match ``(n % 256 ? 1 : 0)`` and similar forms, with what they mean."""
 _ROUNDED_UP = re.compile(r"(?i)\w*(?:ceil_?div|div_?ceil|cdiv|div_?up|up_?div|div_?round_?up|round_?up_?div)\w*")
 OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
@@ -121,10 +131,21 @@ class Formulas:
                 if values and name in values:
                     return values[name]
                 text = None if name in kept else self._host.defined(name)
+                if text is None and name in WARP_SIZES:
+                    return ast.Name(WARP_SIZE)
                 given = parsed_arithmetic(text) if text is not None else None
                 if given is None or (isinstance(given, _OPAQUE) and not self._is_known(given)):
                     return node
                 return self._expanded(given, kept, deep - 1)
+            case ast.BinOp(
+                left,
+                ast.Add(),
+                ast.Compare(ast.BinOp(over, ast.Mod(), under), [ast.NotEq() | ast.Gt()], [ast.Constant(value=0)]),
+            ):
+                over, under = inside(over), inside(under)
+                if ast.unparse(inside(left)) != ast.unparse(_folded(over, ast.Div(), under)):
+                    raise ValueError
+                return _up(over, under)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
                 return _folded(inside(left), op, inside(right))
             case ast.Attribute(value=ast.Name(id=name), attr="x" | "y" | "z" as axis) if parts := self._host.sizes(
@@ -148,6 +169,8 @@ class Formulas:
             return False
 
     def _called(self, node: ast.expr, name: str, args: Sequence[ast.expr], deep: int) -> ast.expr:
+        if name in WARP_SIZES and not args:
+            return ast.Name(WARP_SIZE)
         if name in ("ceil", "ceilf") and len(args) == 1:
             parts = _parts(args[0], ast.FloorDiv)
             return _up(*parts) if parts else args[0]
@@ -190,14 +213,18 @@ def compact(node: ast.AST) -> str:
 
 
 def free_names(node: ast.AST) -> frozenset[str]:
-    """Return the names in a formula, except the names of functions."""
+    """Return the names in a formula, except the names of functions and the width of a warp."""
     called = {id(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
-    return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name) and id(each) not in called)
+    return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name) and id(each) not in called) - {
+        WARP_SIZE
+    }
 
 
 def parsed_arithmetic(text: str) -> ast.expr | None:
     """Parse C arithmetic as Python. Return None for anything else."""
     bare = _SUFFIX.sub(r"\1\2", _OF_TYPE.sub("", CAST.sub("", text))).replace("->", ".").replace("::", ".")
+    for pattern, meaning in _RESTS if "?" in bare else ():
+        bare = pattern.sub(meaning, bare)
     try:
         return ast.parse(" ".join(bare.split()), mode="eval").body
     except (SyntaxError, ValueError):

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from parity.compilers.compile_options import CompileOptions
-from parity.inference.host_formulas import CAST, OPERATORS, Formulas, HostValues, parsed_arithmetic
+from parity.inference.host_formulas import CAST, OPERATORS, WARP_SIZES, Formulas, HostValues, parsed_arithmetic
 from parity.inference.structures import SIZES
+from parity.model.launch import WARP_SIZE
 from parity.platform.files import find_below, read_content
 from parity.porting import SourceTree, ancestors, closure, cuda_code, descendants, embeds_cuda, parse, source_of
 
@@ -25,7 +26,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://
 _VARIABLES = re.compile(
     r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?:const\s+)?(?=(\w+\s*[={][^;]*);)"
 )
-_VARIABLE = re.compile(r"(\w+)\s*(?:=\s*([^={}]+)|\{([^{}]+)\})", re.DOTALL)
+_VARIABLE = re.compile(r"(\w+)\s*(?:=\s*((?:[^={}]|[!=<>]=)+)|\{([^{}]+)\})", re.DOTALL)
 _DIM3 = re.compile(r"\bdim3\s+(?:const\s+)?([^;()]*(?:\([^;]*)?);")
 _DECLARED = re.compile(r"(\w+)\s*(?:(?:=\s*(?:dim3\s*)?)?[({](.*)[)}])?", re.DOTALL)
 _FIELD = re.compile(r"\b(\w+)\s*\.\s*([xyz])\s*=\s*([^;=]+);")
@@ -362,7 +363,7 @@ class _HostDefinitions:
                 break
             given = self._last(self._values, text, at)
             if given is None or given.strip() == text:
-                return text
+                return WARP_SIZE if text in WARP_SIZES else text
             met |= {text}
             text = CAST.sub("", _with_sizes(given)).strip()
         try:

@@ -13,6 +13,7 @@ from parity.inference.experiment import Experiment
 from parity.inference.index_roles import find_roles
 from parity.inference.spec import IndexRole, Numbers, Triple
 from parity.inference.strides import find_strides
+from parity.model.launch import WARP
 
 _ENOUGH_SHARED = 32 << 10
 """Bytes of dynamic shared memory that are enough for a block of usual size."""
@@ -57,12 +58,16 @@ def candidate_conditions(
     is_open: bool,
     hint: tuple[Triple, Condition] | None = None,
     grid: Sequence[str] = (),
+    threads: str = "",
 ) -> Iterator[Condition]:
     """Yield conditions that may have to hold of the numbers, the most likely first.
 
     ``hint`` is the block and the condition of a similar kernel. ``is_open`` says that the host's code does not fix the
-    number of threads. ``grid`` are the host's formulas. A host that rounds a quotient down expects multiples.
+    number of threads. ``grid`` and ``threads`` are the host's formulas. A host that rounds a quotient down expects
+    multiples, and so do warps whose threads exchange values.
     """
+    if experiment.flow.crosses and threads in experiment.numbers:
+        yield Condition(WARP, one=threads)
     for name, unit in itertools.chain(*map(_ROUNDED_DOWN.findall, grid)):
         if name in experiment.numbers:
             yield Condition(int(unit), one=name)
@@ -86,12 +91,12 @@ def candidate_conditions(
             yield Condition(one=one, other=other, differ=True)
             yield Condition(one=one, other=other)
         yield from (Condition(2, one=one, other=other) for one, other in pairs)
-    units = sorted({block[0], 32} - {1})
-    yield from _multiples(experiment, (unit for unit in units if unit <= 32))
+    units = sorted({block[0], WARP} - {1})
+    yield from _multiples(experiment, (unit for unit in units if unit <= WARP))
     if is_open and not experiment.flow.thread_axes - {"x"}:
         for unit, one in itertools.product((1, 4, 8), experiment.numbers):
             yield Condition(unit, MAX_THREADS * unit, one, counts=True)
-    yield from _multiples(experiment, (unit for unit in units if unit > 32))
+    yield from _multiples(experiment, (unit for unit in units if unit > WARP))
 
 
 def is_plausible(experiment: Experiment, block: Triple, condition: Condition) -> bool:

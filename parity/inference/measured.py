@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from parity.errors import UsageError
-from parity.inference.conditions import MAX_SHARED, MAX_THREADS
+from parity.inference.conditions import LDS_BYTES, MAX_THREADS
 from parity.inference.experiment import Experiment
 from parity.inference.host_launches import HostLaunch
 from parity.inference.index_roles import find_roles
@@ -50,8 +50,8 @@ _SEEDS = (1, 2)
 _WILD = 100_003
 _BOUND, _MOST_SEARCHES = 16, 6
 """The bound of integer tensors that the kernel does not get as a number, and launches to search such tensors for."""
-_SHARED = (0, 16 << 10)
-"""Bytes of dynamic shared memory of a kernel without, and with such memory."""
+_SHARED = 16 << 10
+"""Bytes of dynamic shared memory of a kernel, unless the host's code tells them."""
 _MOST_RACED = 1 << 20
 """The most elements of a tensor, while other launches have races: those with smaller numbers may not."""
 _RACED, _LARGE, _SOUND = range(3)
@@ -80,7 +80,7 @@ def measured_spec(
     searched = list[tuple[Numbers, Triple]]()
     try:
         given = _given(experiment, launches)
-        hinted = _hinted(experiment, hints, given)
+        hinted = _hinted(experiment, hints, given, _shared(experiment, launches))
         for config in itertools.chain(hinted, _candidates(experiment, blocks, launches, {**usual, **given})):
             first = config.numbers if first is None else first
             if experiment.launches.race and (config.numbers != first or has_given_block(launches)):
@@ -107,8 +107,13 @@ def has_given_block(launches: Sequence[HostLaunch]) -> bool:
     return any(isinstance(size, int) for each in launches for size in each.block)
 
 
-def _hinted(experiment: Experiment, hints: Sequence[LaunchHint], given: Mapping[str, int]) -> Iterator[LaunchConfig]:
-    """Yield launches in which computed numbers, the grid, the block and shared memory are as in the host's code."""
+def _hinted(
+    experiment: Experiment, hints: Sequence[LaunchHint], given: Mapping[str, int], enough: int
+) -> Iterator[LaunchConfig]:
+    """Yield launches in which computed numbers, the grid, the block and shared memory are as in the host's code.
+
+    ``enough`` bytes are shared where the host's code does not tell the number.
+    """
     sizes = _SMALL_SIZES if len(experiment.numbers) >= _MANY else _SIZES
     hints = [each for each in hints if each.made or each.threads or each.shared]
     for size, values, hint, known in itertools.product(sizes, _VALUES, hints, (given, {}) if given else ({},)):
@@ -120,11 +125,11 @@ def _hinted(experiment: Experiment, hints: Sequence[LaunchHint], given: Mapping[
             numbers = {**free, **{name: evaluate(text, scope, hint.block) for name, text in hint.made.items()}}
             scope |= numbers
             block = triple([evaluate(hint.threads, scope, hint.block)]) if hint.threads else hint.block
-            shared = evaluate(hint.shared, scope, block) if hint.shared else _SHARED[experiment.flow.dynamic]
+            shared = evaluate(hint.shared, scope, block) if hint.shared else enough
             grid = grid_for(hint.grid, scope)
         except UsageError:  # the host divides by zero
             continue
-        fits = math.prod(block) <= MAX_THREADS and math.prod(grid) <= _MOST_HINTED and shared <= MAX_SHARED
+        fits = math.prod(block) <= MAX_THREADS and math.prod(grid) <= _MOST_HINTED and shared <= LDS_BYTES
         if fits and min(*numbers.values(), *block, *grid, shared + 1) > 0:
             experiment.launches.trust(block)
             yield LaunchConfig(numbers, grid, block, shared)
@@ -159,7 +164,7 @@ def _candidates(
 
     After a launch that takes too long, other numbers follow.
     """
-    shared = _SHARED[experiment.flow.dynamic]
+    shared = _shared(experiment, launches)
     grids = [*_given_grids(launches), *(_grid(experiment.axes, count) for count in (2, 1))]
     given = {name: usual[name] for name in experiment.numbers if name in usual}
     geometries = [*itertools.product(blocks, dict.fromkeys(grids))]
@@ -193,6 +198,12 @@ def _given(experiment: Experiment, launches: Sequence[HostLaunch]) -> dict[str, 
         if 0 <= value <= _MOST_GIVEN:
             found.setdefault(each.name, value)
     return found
+
+
+def _shared(experiment: Experiment, launches: Sequence[HostLaunch]) -> int:
+    """Return the bytes of dynamic shared memory: the most that the host's code has for a constant, or enough."""
+    given = [size for each in launches if each.shared.isdecimal() and (size := int(each.shared)) <= LDS_BYTES]
+    return (max(given, default=0) or _SHARED) if experiment.flow.dynamic else 0
 
 
 def _given_grids(launches: Sequence[HostLaunch]) -> Iterator[Triple]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import UsageError
-from parity.inference.conditions import Condition, credible_blocks, likely_blocks, numbers_for
+from parity.inference.conditions import LDS_BYTES, Condition, credible_blocks, likely_blocks, numbers_for
 from parity.inference.data_flow import Flow
 from parity.inference.experiment import GRID_DEFAULTS, Experiment, ProbeLog
 from parity.inference.grid_inference import candidate_specs, hinted_spec
@@ -133,6 +133,9 @@ class Prober:
         return found
 
     def _explained(self, kernel: ProbedKernel) -> InferredSpec | str:
+        given = [int(each.shared) for each in kernel.launches if each.shared.isdecimal()]
+        if kernel.flow.dynamic and (least := min(given, default=0)) > LDS_BYTES:
+            return f"the host launches it with {least} bytes of shared memory, and most AMD GPUs have {LDS_BYTES}"
         return self._like_similar(kernel) or self._probed(kernel)
 
     def _key(self, kernel: ProbedKernel) -> tuple[object, ...]:
@@ -228,10 +231,12 @@ class Prober:
     def _hinted(self, kernel: ProbedKernel) -> InferredSpec | None:
         """Return the specification for the grid of a launch in host code, if it explains all accesses."""
         for hint in launch_hints(kernel.name, kernel.launches, kernel.args, kernel.flow):
-            experiment = self._experiment(kernel, hint.made, share=_SHARE)
+            experiment = replace(self._experiment(kernel, hint.made, share=_SHARE), threads=hint.threads)
             try:
                 experiment = with_roles(with_strides(experiment, hint.block), hint.block)
-                for condition in candidate_conditions(experiment, hint.block, is_open=False, grid=hint.grid):
+                for condition in candidate_conditions(
+                    experiment, hint.block, is_open=False, grid=hint.grid, threads=hint.threads
+                ):
                     if not is_plausible(experiment, hint.block, condition):
                         continue
                     spec = hinted_spec(experiment, hint, condition)

@@ -189,6 +189,7 @@ class _DataFlow:
             ),
             loaded=self._parts,
             reals=tuple(dict.fromkeys(filter(math.isfinite, self._reals))),
+            tests_finite=math.inf in map(abs, self._reals),
             wholes=(wholes := self._wholes(known)),
             divisors=frozenset(
                 key
@@ -353,6 +354,8 @@ class _DataFlow:
             self._compared.append((operands[-2], operands[-1]))
             for digits in _REAL.findall(operands[-1]):
                 self._reals += struct.unpack(">f" if len(digits) == 8 else ">d", bytes.fromhex(digits))
+            if {"nan", "num"} & set(op):
+                self._reals.append(math.inf)
         elif operands and name not in ("bra", "call", "bar", "ret", "ld"):
             if name in ("div", "rem") and kind[0] in "su":
                 self._divisors.add(operands[2])

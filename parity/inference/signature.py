@@ -53,10 +53,10 @@ _ELEMENTS: Mapping[str, str] = {
 """The dtype of elements by the PTX type of accesses. A 16-bit type may stand for several."""
 _LOADED: Mapping[str, tuple[str, int]] = {
     f"{letter}{8 * size}": (c_type, size)
-    for size, c_type in ((1, "unsigned char"), (2, "short"), (4, "int"), (8, "long long"))
+    for size, c_type in ((1, "bool"), (2, "short"), (4, "int"), (8, "long long"))
     for letter in "bsu"
-} | {"f32": ("float", 4), "f64": ("double", 8)}
-"""The C type and the size of what an instruction loads, by its PTX type."""
+} | {"s8": ("signed char", 1), "f32": ("float", 4), "f64": ("double", 8)}
+"""The C type and the size of what an instruction loads, by its PTX type. A byte without a sign may be a ``bool``."""
 _HALVES = ("f16", "bf16")
 """The dtypes of 16-bit floating-point numbers."""
 _SCALAR_SIZES = (1, 2, 4, 8)
@@ -146,7 +146,10 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
             size, fields = _fields_behind(name, i, _bare(c_type), flow, structures)
         else:
             fields = structures.fields(c_type, size) if structures and not is_pointer else ()
-            if not fields and flow and not is_pointer and size not in _SCALAR_SIZES:
+            is_struct = size not in _SCALAR_SIZES or (
+                flow is not None and not _dtype(c_type)[0] and any(at == i and byte for at, byte in flow.loaded)
+            )
+            if not fields and flow and not is_pointer and is_struct:
                 fields = _loaded_fields(name, i, size, flow)
         if len(fields) > 1 or (fields and size not in _SCALAR_SIZES) or begin:
             structs[name] = size

@@ -14,6 +14,7 @@ import numpy as np
 from parity.dsl.expression import Scope, expression
 from parity.emulator.faults import DataRace
 from parity.model.dtypes import DType
+from parity.model.launch import WARP, WARP_SIZE
 
 _Size = TypeVar("_Size", int, str)
 
@@ -141,12 +142,12 @@ class InferredSpec:
         """The names in the expressions."""
         dims = itertools.chain(*map(str.split, self.shapes.values()))
         texts = (*self.grid, *self.where, *self.made.values(), self.threads or "0", self.shared or "0", *dims)
-        return frozenset(itertools.chain(*(expression(text).names for text in texts)))
+        return frozenset(itertools.chain(*(expression(text).names for text in texts))) - {WARP_SIZE}
 
 
 def evaluate(text: str, numbers: Numbers, block: Triple) -> int:
     """Return the value of an expression. ``threads`` in it is the number of threads of a block."""
-    return int(expression(text)(Scope({**numbers, "threads": math.prod(block)})))
+    return int(expression(text)(Scope({WARP_SIZE: WARP, **numbers, "threads": math.prod(block)})))
 
 
 def holds(conditions: Iterable[str], numbers: Numbers) -> bool:

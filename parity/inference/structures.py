@@ -24,7 +24,7 @@ SIZES = {row["name"]: int(row["size"]) for row in _TYPES}
 """The sizes in bytes of scalars, and of some other types."""
 _SCALARS = {row["name"]: (row["spelled"], SIZES[row["name"]]) for row in _TYPES if row["spelled"]}
 """The type of a scalar as a demangler spells it, and its size in bytes."""
-_VECTOR = re.compile(r"(char|uchar|int|uint|float|double|longlong|ulonglong)([1-4])|dim3")
+_VECTOR = re.compile(r"(char|uchar|short|ushort|int|uint|float|double|longlong|ulonglong)([1-4])|dim3")
 _LONG = {"longlong": "long long", "ulonglong": "unsigned long long"}
 _WIDEST = 16
 """The largest alignment of CUDA's vectors."""

@@ -19,6 +19,12 @@ from parity.model.dtypes import DType
 BLOCK = 1024
 """Threads per block of an elementwise launch, and the limit for any block on AMD and NVIDIA GPUs."""
 
+WARP_SIZE = "warpSize"
+"""The name of the width of a wavefront in the expressions of a launch."""
+
+WARP, WIDE = 32, 64
+"""The width of CUDA's warps and of most wavefronts, and the other width of wavefronts."""
+
 SHARED_BYTES = 227 * 1024
 """The largest shared memory of a block on any GPU: sm_90 (CUDA C++ Programming Guide, "Compute Capabilities").
 
@@ -220,6 +226,7 @@ class Launch:
         results: buffers that stand for variables, by the variable's name in the source. After the last launch, each has
             the content of the variable. With the name ``PRINTF``, it has the text that the kernels print.
         by_code: block, shared memory and trailing null pointers follow from the code object, as for Triton's kernels.
+        wide: the launch on a target with wavefronts of 64 lanes, if its grid, block or shared memory differ there.
         ended: the launch ended on a GPU or in CUDA's code, so emulators may execute many more instructions than a case
             usually needs.
     """
@@ -233,6 +240,7 @@ class Launch:
     constants: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     results: Mapping[str, str] = field(default_factory=dict)
     by_code: bool = False
+    wide: Launch | None = None
     ended: bool = False
 
     @property

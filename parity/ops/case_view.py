@@ -14,7 +14,7 @@ from parity.dsl.expression import Scope, Value, expression, whole
 from parity.dsl.shapes import Shapes
 from parity.model.case import Case
 from parity.model.dtypes import DType, resolve_dtype
-from parity.model.launch import Grid
+from parity.model.launch import WARP, Grid
 from parity.model.layout import Layout, contiguous
 from parity.ops.callbacks import OpOrigin
 from parity.ops.launch_rules import Number, Step
@@ -109,8 +109,10 @@ class CaseView:
         """
         return self.grid_of_step()
 
-    def grid_of_step(self, step: int = 0) -> Grid:
+    def grid_of_step(self, step: int = 0, *, wavefront: int = WARP) -> Grid:
         """The grid of a launch. The launch or threads of the case replace the rule of the first kernel only.
+
+        ``wavefront`` is the number of lanes of a wavefront of the target.
 
         Raises:
             UsageError: no device can launch it.
@@ -120,7 +122,7 @@ class CaseView:
         blocks, threads = own.launch or (None, own.threads)
         with origin.naming("launch"):
             if not rule.launch:
-                return rule.evaluate(own.output_scope, blocks=blocks, threads=threads)
+                return rule.evaluate(own.output_scope, blocks=blocks, threads=threads, wavefront=wavefront)
             grid = origin.call("launch", rule.launch, own)
             if not isinstance(grid, Grid):
                 raise origin.error(f"launch: the function returned {grid!r}, which is not a Grid")

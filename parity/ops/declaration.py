@@ -156,7 +156,7 @@ class Declaration:
     Default: one thread per element of the output.
     """
     block: str | int = BLOCK
-    """Threads of a block, as one to three expressions."""
+    """Threads of a block, as one to three expressions. ``warpSize`` is 32, and 64 for targets with wavefronts of 64."""
     shared: str | int = 0
     """Bytes of dynamic shared memory. The expression may use ``threads``."""
     launch: Callable[[CaseView], Grid] | None = None

@@ -12,7 +12,7 @@ from parity.dsl.arguments import ArgumentSpec, parse_argument
 from parity.dsl.expression import Expression, Scope, expression, whole
 from parity.dsl.shapes import ShapeMismatch, words
 from parity.errors import UsageError
-from parity.model.launch import BLOCK, BLOCKS, Grid
+from parity.model.launch import BLOCK, BLOCKS, WARP, WARP_SIZE, Grid
 
 V = TypeVar("V")
 
@@ -39,12 +39,20 @@ class Step:
         """The parsed arguments."""
         return tuple(map(parse_argument, words(self.args)))
 
-    def evaluate(self, scope: Scope, *, blocks: int | None = None, threads: int | None = None) -> Grid:
+    @functools.cached_property
+    def by_wavefront(self) -> bool:
+        """True if an expression names the width of a wavefront."""
+        return any(WARP_SIZE in expression(str(rule)).names for rule in (self.grid or "1", self.block, self.shared))
+
+    def evaluate(
+        self, scope: Scope, *, blocks: int | None = None, threads: int | None = None, wavefront: int = WARP
+    ) -> Grid:
         """Evaluate the expressions. ``blocks`` and ``threads`` (per block) override them.
 
         Raises:
             UsageError: an expression has no value, or no device can launch the result.
         """
+        scope = Scope({WARP_SIZE: wavefront, **scope.names}, scope.tensors, scope.failed)
         block = (threads, 1, 1) if threads else _dims(self.block, scope)
         scope = Scope({"threads": math.prod(block), **scope.names}, scope.tensors, scope.failed)
         rule = expression(str(self.shared))

@@ -21,6 +21,8 @@ from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array, dtype, resolve_dtype
 from parity.model.launch import (
     PRINTF,
+    WARP,
+    WIDE,
     Buffer,
     Computation,
     Launch,
@@ -119,7 +121,9 @@ class Work:
 
 
 def with_symbols(launch: Launch, code: CodeObject) -> Launch:
-    """Return the launch with its kernels' symbols in a code object, and with what the object defines."""
+    """Return the launch on the code object's target, with its kernels' symbols there, and with what it defines."""
+    if launch.wide and target(code.target).wavefront == WIDE:
+        launch = replace(launch.wide, constants=launch.constants, results=launch.results, ended=launch.ended)
     kernel, then = code.symbol(launch.kernel), tuple(with_symbols(each, code) for each in launch.then)
     if launch.by_code and kernel in code.kernels:
         found = code.kernels[kernel]
@@ -400,11 +404,11 @@ def _constants(op: Declaration, view: CaseView, memory: Mapping[str, Memory]) ->
     return found
 
 
-def _launches(op: Declaration, case: Case, view: CaseView) -> Launch:
+def _launches(op: Declaration, case: Case, view: CaseView, wavefront: int = WARP) -> Launch:
     """The launch of the first kernel, with the launches that follow."""
     launches = []
     for number, step in enumerate(op.steps):
-        grid = view.grid if number == 0 else view.grid_of_step(number)
+        grid = view.grid_of_step(number, wavefront=wavefront) if number or wavefront != WARP else view.grid
         scope = view.launch_scope(grid)
         with op.origin.naming("args"):
             args = tuple(_argument(op, each, case, view, scope) for each in step.arguments)
@@ -413,7 +417,9 @@ def _launches(op: Declaration, case: Case, view: CaseView) -> Launch:
             with op.origin.naming("kernel"):
                 name = symbol(name, op.triton_kernel.case_values(view.params, view.scope))
         launches.append(Launch(name, grid.grid, grid.block, args, grid.shared_bytes, by_code=bool(op.triton_kernel)))
-    return replace(launches[0], then=tuple(launches[1:]))
+    differs = wavefront == WARP and any(step.by_wavefront for step in op.steps)
+    wide = _launches(op, case, view, WIDE) if differs else None
+    return replace(launches[0], then=tuple(launches[1:]), wide=wide)
 
 
 def _argument(

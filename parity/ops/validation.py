@@ -21,7 +21,7 @@ from parity.dsl.expression import Expression, expression
 from parity.dsl.shapes import parse_shapes, words
 from parity.errors import UsageError, nearest
 from parity.model.dtypes import dtype
-from parity.model.launch import BLOCK, PRINTF
+from parity.model.launch import BLOCK, PRINTF, WARP_SIZE
 from parity.ops import declaration
 from parity.ops.declaration import Declaration
 
@@ -306,9 +306,9 @@ def _check_expressions(op: Declaration) -> None:
     ]
     for step in op.steps:
         rules += [
-            ("block", step.block, counted, tensors),
-            ("grid", step.grid or "1", {*counted, "threads"}, tensors),
-            ("shared", step.shared, {*counted, "threads"}, tensors),
+            ("block", step.block, {*counted, WARP_SIZE}, tensors),
+            ("grid", step.grid or "1", {*counted, "threads", WARP_SIZE}, tensors),
+            ("shared", step.shared, {*counted, "threads", WARP_SIZE}, tensors),
         ]
     for field, rule, known, known_tensors in rules:
         if not callable(rule):

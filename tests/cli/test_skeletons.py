@@ -278,6 +278,72 @@ int main() { greets<<<2, 5>>>(); counts<<<2, 5>>>(); }
 """
 
 
+WITH_SPECIAL_LAUNCHES = """
+#include <torch/extension.h>
+__global__ void find_special(const float* x, int n, bool* has_nan, bool* has_inf) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && isnan(x[i])) *has_nan = true;
+    if (i < n && isinf(x[i])) *has_inf = true;
+}
+__device__ float sum_of_warp(float sum) {
+    for (int d = C10_WARP_SIZE / 2; d; d /= 2) sum += __shfl_down_sync(0xffffffff, sum, d);
+    return sum;
+}
+__global__ void centered(const float* x, float* y, int n) {
+    __shared__ float parts[32];
+    int i = blockIdx.x * n + threadIdx.x;
+    float sum = x[i], all = 0;
+    for (int d = 16; d; d /= 2) sum += __shfl_xor_sync(0xffffffff, sum, d, 32);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = sum;
+    __syncthreads();
+    for (int j = 0; j < n / 32; j++) all += parts[j];
+    y[i] = x[i] - all / n;
+}
+__global__ void summed(const float* x, float* y, int n) {
+    float sum = 0;
+    for (int i = threadIdx.x; i < n; i += C10_WARP_SIZE) sum += x[(blockIdx.x * blockDim.y + threadIdx.y) * n + i];
+    sum = sum_of_warp(sum);
+    if (threadIdx.x == 0) y[blockIdx.x * blockDim.y + threadIdx.y] = sum;
+}
+struct Base { int count; };
+struct Switches : Base { bool on; };
+__global__ void switched(const float* x, float* y, int n, Switches switches) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = switches.on ? x[i] : -x[i] * switches.count;
+}
+__global__ void staged(const float* x, float* y) {
+    extern __shared__ float part[];
+    part[9000 + threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
+    __syncthreads();
+    y[blockIdx.x * 64 + threadIdx.x] = part[9063 - threadIdx.x];
+}
+__global__ void too_large(float* x) { extern __shared__ float part[]; part[30000] = 1; x[threadIdx.x] = part[30000]; }
+void launch(const float* x, float* y, int n, int rows, bool* found) {
+    int threads = std::min(512, n);
+    int blocks = n / threads + (n % threads != 0);
+    find_special<<<blocks, threads>>>(x, n, found, found + 1);
+    centered<<<rows, n>>>(x, y, n);
+    summed<<<rows, dim3(C10_WARP_SIZE, 4)>>>(x, y, n);
+    staged<<<rows, 64, 40000>>>(x, y);
+    too_large<<<1, 64, 1 << 17>>>(y);
+}
+"""
+
+
+def test_init_launches_kernels_as_their_host_does(inferred, parity, tmp_path, edit):
+    text = inferred(WITH_SPECIAL_LAUNCHES)
+    assert 'grid="ceil(n/min(512,n))",  # a guess\n    block="min(512,n)"' in text
+    assert "n % 32 == 0" in text and 'block="n"' in text and 'block="warpSize, 4"' in text
+    assert 'shared="40000"' in text and "131072 bytes of shared memory, and most AMD GPUs have 65536" in text
+    assert '"switches_4": (0, 1)' in text
+    run = ("run", "-v", "--target", "gfx1100,gfx90a", "--examples", "3")
+    result = parity(*run)
+    assert result.code == 0 and "5 kernels" in result.out, result.out
+    edit(tmp_path / "cases" / "kernels.py", '"warpSize, 4"', '"32, 4"')
+    failed = parity(*run).out
+    assert "FAIL  summed on gfx90a (emulated)" in failed, failed
+
+
 def test_init_doubts_printed_numbers_that_round_differently(inferred):
     text = inferred(
         "#include <stdio.h>\n"

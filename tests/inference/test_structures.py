@@ -28,6 +28,8 @@ constexpr unsigned int MORE = AREA + 1u;
 struct Sized { unsigned char tile[AREA], more[MORE][SIDE]; };
 struct Round { int a[ROUND]; };
 #define ROUND ROUND
+typedef uint16_t depth_t;
+struct Depth { depth_t least; ushort2 at; bool on; };
 class Camera { public: float3 from; private: double f; };
 """
 
@@ -37,6 +39,7 @@ class Camera { public: float3 from; private: double f; };
     [
         ("Pair", 8, "x float 0 y float 4"),
         ("scene::Camera", 24, "from_x float 0 from_y float 4 from_z float 8 f double 16"),
+        ("Depth", 12, "least unsigned_short 0 at_x unsigned_short 4 at_y unsigned_short 6 on bool 8"),
         ("Step<double>", 24, "rate double 0 p double* 8 n unsigned_long_long 16"),
         (
             "Sized",
