@@ -386,7 +386,7 @@ class Device:
         context.budget = min(_SLICE, context.whole)
         context.reserve = context.whole - context.budget
         context.compares, context.ticks = loaded.executable.traits.compares, 0
-        context.clock_rate = options.clock_rate
+        context.clock_rate, context.undivided = options.clock_rate, options.undivided
         context.fresh = self._fresh if options.memory_fill is None else WRITABLE | READABLE
         if (fill := options.memory_fill) is not None:
             self._memory.fill(context.lds, context.lds_bytes, fill)

@@ -28,6 +28,7 @@ class LaunchOptions:
         sampled: the number of workgroups to execute; 0 for all.
         draw: chooses among the allowed results of approximate instructions; 32 bits.
         clock_rate: ticks of a clock per instruction.
+        undivided: what a division of an integer by zero gives in PTX; all bits are set on an H200.
         instructions: the instruction budget; None for the budget of the device.
         in_order: execute workgroups in the order of their numbers, whatever the seed.
         shuffled_lanes: let atomics begin with the last lane instead of the first, and diverged threads take turns.
@@ -47,6 +48,7 @@ class LaunchOptions:
     draw: int = 0
     sampled: int = 0
     clock_rate: int = 1
+    undivided: int = (1 << 64) - 1
     instructions: int | None = None
     in_order: bool = False
     shuffled_lanes: bool = False

@@ -241,7 +241,9 @@ def _unordered(judged: _Judged, oracle: Implementation, vendor: Vendor) -> _Judg
 
 
 def _with_chance(call: Call, oracle: Implementation | None) -> ExecutableCode | None:
-    """Return CUDA's side if it uses results of atomics, which depend on the order of threads, or reads a clock."""
+    """Return CUDA's side if it uses results of atomics, which depend on the order of threads, reads a clock, or divides
+    integers.
+    """
     theirs = _executable(oracle)
     return theirs if theirs and _CHANCE.search(kernel_code(call, theirs.code)) else None
 
@@ -336,7 +338,7 @@ def _placed(verdict: Verdict, whole: Call, outcome: Outcome) -> Verdict:
     return replace(verdict, first=first, pattern="", picture=(), shape=())
 
 
-_CHANCE = re.compile(r"\batom\.|%(?:clock|globaltimer)")
+_CHANCE = re.compile(r"\batom\.|%(?:clock|globaltimer)|\b(?:div|rem)\.[su]\d")
 _LACKING = ("not emulated", "unknown instruction")
 """Kinds of faults that show a limit of the emulator."""
 

@@ -1,4 +1,4 @@
-"""Judges launches whose results depend on the order of threads or on a clock."""
+"""Judges launches whose results depend on the order of threads, on a clock, or on an integer divided by zero."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from parity.op import Call
 from parity.reference.expected import Expected, Vendor
 from parity.runners import SupportsReordering
 
+_CAUSES = "the order of threads, on a clock, or on an integer divided by zero"
 _SPREADS = 8
 """A number is undetermined if its distance from CUDA's is at most this many times the spread of the repetitions."""
 
@@ -60,7 +61,7 @@ def judge_reordered(
             continue  # the same values in another order
         verdict = compare(without(each, varying[name]), got[name], vendor=vendor)
         if not verdict.passed:
-            return name, verdict.noted("other elements depend on the order of threads or on a clock; this one does not")
+            return name, verdict.noted(f"other elements depend on {_CAUSES}; this one does not")
         if (wrong & varying[name]).any():
             if not rounds and all(np.array_equal(one, several[0]) for one in several):
                 verdict = compare(each, got[name], vendor=vendor)
@@ -69,10 +70,7 @@ def judge_reordered(
     total = sum(each.size for each in got.values())
     if not left:
         return call.output, Verdict(Status.PASS, total=total)
-    detail = (
-        f"{', '.join(left)} depend on the order of threads or on a clock, so CUDA's values do not judge them; all "
-        "other elements are right"
-    )
+    detail = f"{', '.join(left)} depend on {_CAUSES}, so CUDA's values do not judge them; all other elements are right"
     return call.output, Verdict(Status.NOT_JUDGED, "nondeterministic", detail=detail)
 
 

@@ -15,7 +15,7 @@ from parity.emulator.approximate import ApproximateResults
 from parity.emulator.device import Device
 from parity.emulator.faults import DataRace, KernelFault, UnknownInstruction, UnsupportedFeature, source_location
 from parity.emulator.instruction import Instruction
-from parity.emulator.launch_options import RACE_MASKS, REGISTER_FILL, REVERSED
+from parity.emulator.launch_options import RACE_MASKS, REGISTER_FILL, REVERSED, LaunchOptions
 from parity.emulator.printing import SHOWN
 from parity.emulator.shadow_runs import shadow_seed
 from parity.errors import ParityError, ResourceExhausted
@@ -38,6 +38,8 @@ _RACES = tuple({"seed": seed, "race_mask": mask} for mask in RACE_MASKS for seed
 
 _CLOCK_RATES = (1, 13, 1 << 20, 1, 997, 61, 1 << 12, 5)
 """The clock of each launch in ``reorder``."""
+_UNDIVIDED = (LaunchOptions.undivided, 0)
+"""What divisions of integers by zero give in these launches."""
 
 
 _INVERTED_FILL = ~REGISTER_FILL & 0xFFFFFFFF
@@ -204,7 +206,7 @@ class DeviceSession:
         """Implement ``SupportsReordering.reorder``."""
         request = _without_races(EmulatedLaunch(code, launch, buffers, chosen_results(launch)))
         changed = (
-            replace(request, seed=seed, clock_rate=rate, shuffled_lanes=seed % 2 == 1)
+            replace(request, seed=seed, clock_rate=rate, undivided=_UNDIVIDED[seed % 2], shuffled_lanes=seed % 4 > 1)
             for seed, rate in enumerate(_CLOCK_RATES)
         )
         return tuple(self._execute(each, check_defined=False) for each in changed)

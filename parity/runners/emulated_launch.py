@@ -58,10 +58,10 @@ class EmulatedLaunch:
     ``seed``, ``draw`` and ``shuffled_lanes`` have the meaning described in ``LaunchOptions``. By default, seed and
     draw depend on the launch alone, so that every run repeats them. ``inverted`` selects one register, by step of the
     launch sequence and by number in ``Device.undefined_reads``, that holds the complement of ``register_fill``. With
-    ``keep_variables`` the variables of the code object hold what the previous launch left in them. ``clock_rate`` is
-    the number of ticks per instruction. With ``memory_fill``, kernels may read memory that nothing has written. Each
-    byte of LDS and scratch memory has this value, and each byte of buffers the complement, so that a copy differs
-    from what nothing has written. ``race_mask`` has the meaning described in ``LaunchOptions``.
+    ``keep_variables`` the variables of the code object hold what the previous launch left in them. With
+    ``memory_fill``, kernels may read memory that nothing has written. Each byte of LDS and scratch memory has this
+    value, and each byte of buffers the complement, so that a copy differs from what nothing has written.
+    ``clock_rate``, ``undivided`` and ``race_mask`` have the meaning described in ``LaunchOptions``.
     """
 
     code: CodeObject
@@ -74,6 +74,7 @@ class EmulatedLaunch:
     inverted: tuple[int, int] | None = None
     keep_variables: bool = False
     clock_rate: int = 1
+    undivided: int = LaunchOptions.undivided
     shuffled_lanes: bool = False
     memory_fill: int | None = None
     race_mask: int = 0
@@ -93,8 +94,8 @@ class EmulatedLaunch:
         sampled = min(max(wanted, SAMPLED), MOST_SAMPLED) if elements else 0
         instructions = ENDED_INSTRUCTIONS if self.launch.ended else None
         return LaunchOptions(
-            seed, self.register_fill, inverted, self.results, draw, sampled, self.clock_rate, instructions,
-            shuffled_lanes=self.shuffled_lanes, memory_fill=self.memory_fill,
+            seed, self.register_fill, inverted, self.results, draw, sampled, self.clock_rate, self.undivided,
+            instructions, shuffled_lanes=self.shuffled_lanes, memory_fill=self.memory_fill,
             race_mask=self.race_mask,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Kernels without a reference whose results depend on the order of threads, as in a queue, or on a clock."""
+"""Kernels without a reference whose results depend on the order of threads, on a clock, or on a division by zero."""
 
 from __future__ import annotations
 
@@ -93,3 +93,32 @@ timed = Op(
 def test_times_do_not_fail(run_kernels, with_nvcc, planted, code):
     result = run_kernels("timed", TIMED.replace("PLANTED", planted), TIMES)
     assert result.code == code, result.out + result.err
+
+
+DIVIDED = """
+#ifdef __HIP_DEVICE_COMPILE__
+#define VALUE(x) (x + PLANTED)
+#else
+#define VALUE(x) (x)
+#endif
+__global__ void divided(const int* x, const int* y, int* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = VALUE(i % 2 ? x[i] / y[i] : x[i] % y[i]);
+}
+"""
+QUOTIENTS = """
+from parity.op import Op
+
+divided = Op(
+    "divided.divided", kernel="divided", types=("i32",), args="x y out n:i32", shapes="x: n; y: n; out: n",
+    inputs={"x": "i32", "y": "i32"}, outputs={"out": "i32"}, data={"y": ("0..3",)}, grid="ceil(n/64)", block=64,
+    grid_stride=False,
+)
+"""
+
+
+@pytest.mark.parametrize(("planted", "code"), [("0", 3), ("(y[i] == 2)", 1)])
+def test_quotients_of_zero_do_not_fail(run_kernels, with_nvcc, planted, code):
+    result = run_kernels("divided", DIVIDED.replace("PLANTED", planted), QUOTIENTS)
+    assert result.code == code, result.out + result.err
+    assert code or "an integer divided by zero" in result.err

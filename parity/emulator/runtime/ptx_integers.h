@@ -24,8 +24,9 @@ template <class T> INLINE V<T> high(V<T> a, V<T> b) {
 template <class T> constexpr bool SIGNED = (T)-1 < (T)0;
 template <class T> constexpr T LEAST = SIGNED<T> ? (T)((u64)1 << (8 * sizeof(T) - 1)) : (T)0;
 template <class T> constexpr T MOST = (T)~LEAST<T>;
-// The quotient and the remainder of a division by zero are all ones, as on an H200; PTX leaves them undefined.
-template <class T> INLINE V<T> quotient(V<T> a, V<T> b) {
+// PTX leaves the quotient and the remainder of a division by zero, and of the least number by -1, undefined. With
+// `undivided` of all ones, they are as on an H200: all ones, and the least number without a remainder.
+template <class T> INLINE V<T> quotient(V<T> a, V<T> b, u64 undivided) {
   B zero = bools(b == (T)0);
   V<T> r;
   B wraps = SIGNED<T> ? bools(a == LEAST<T>) & bools(b == (T)-1) : bools(b != b);
@@ -34,9 +35,11 @@ template <class T> INLINE V<T> quotient(V<T> a, V<T> b) {
   if constexpr (sizeof(T) > 4) r = a / by;
   else if (sizeof(T) == 4 && mask(bools((a | by) >> 8 * (sizeof(T) - 1) != (T)0))) r = to<T>(to<f64>(a) / to<f64>(by));
   else r = to<T>(to<f32>(a) / to<f32>(by));
-  return sel(zero, all<T>((T)-1), r);
+  return sel(zero, all<T>((T)undivided), sel(wraps, a ^ all<T>((T)~undivided), r));
 }
-template <class T> INLINE V<T> remainder_(V<T> a, V<T> b) { return sel(bools(b == (T)0), all<T>((T)-1), a - quotient(a, b) * b); }
+template <class T> INLINE V<T> remainder_(V<T> a, V<T> b, u64 undivided) {
+  return sel(bools(b == (T)0), all<T>((T)undivided), a - quotient(a, b, undivided) * b);
+}
 template <class T> INLINE V<T> limited(V<i64> x) { // limits x to the range of T
   return to<T>(min(max(x, all<i64>((i64)LEAST<T>)), all<i64>((i64)MOST<T>)));
 }
