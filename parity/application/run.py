@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from parity.application.columns import Columns, default_runners, runner_targets, select_columns
+from parity.application.named_instances import build_named
 from parity.application.stored_results import CaseQueries
 from parity.application.undeclared import undeclared_kernels
-from parity.build.modules import build_suite
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks
 from parity.engine.bench import Measurement
@@ -258,7 +258,7 @@ class Run:
         built: Sequence[Built] = ()
         if targets := self.targets:
             progress = BuildCallbacks(done)
-            built = build_suite(self.suite, self.modules, targets, jobs=self.settings.jobs, progress=progress)
+            built = build_named(self.suite, self.modules, targets, jobs=self.settings.jobs, progress=progress)
         code = self.columns.code(built)
         tasks, problems = self.columns.with_recorded(self.tasks, self.suite)
         tasks = runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code)

@@ -8,6 +8,7 @@ AMD's results. In a project with settings, only missing case files are written. 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -349,23 +350,40 @@ def _with_chosen(
 ) -> BuildSettings:
     """Choose instances to compile in modules with many of them. Empty instances, which compile fast, show their names.
 
-    A module whose chosen instances do not compile gets all instances.
+    The first few instances of each template show how much code an instance has. A module whose chosen instances do not
+    compile gets all instances.
     """
     target = CUDA_TARGET if has_nvcc() else DEFAULT_TARGETS[0]
     paths = {name: path for name, path in modules.items() if is_cuda_source(path) and has_dependent(texts.whole(path))}
-    surveyed = replace(settings, chosen=dict.fromkeys(paths, ()))
-    names = dict[str, tuple[str, ...]]()
-    for one in build(project.kernels, paths, [target], settings=surveyed):
-        _, known = _case_file(project, one.module)
-        kernels = [each for name, each in _kernels(one).items() if chosen.has_kernel(one.module, name)]
-        structures = Structures(texts.whole(paths[one.module]))
-        if found := chosen_instances(one.module, kernels, structures, known):
-            names[one.module] = found
+
+    def built_with(names: Mapping[str, tuple[str, ...]]) -> dict[str, Built]:
+        there = {name: paths[name] for name in names}
+        found = build(project.kernels, there, [target], settings=replace(settings, chosen=names))
+        return {one.module: one for one in found}
+
+    surveyed = built_with(dict.fromkeys(paths, ()))
+
+    def names_for(sizes: Mapping[str, float]) -> dict[str, tuple[str, ...]]:
+        names = dict[str, tuple[str, ...]]()
+        for module, size in sizes.items():
+            kernels = [each for name, each in _kernels(surveyed[module]).items() if chosen.has_kernel(module, name)]
+            structures, (_, known) = Structures(texts.whole(paths[module])), _case_file(project, module)
+            if found := chosen_instances(module, kernels, structures, known, size):
+                names[module] = found
+        return names
+
+    first = names_for(dict.fromkeys(paths, math.inf))
+    large = {name: _code_size(one) - _code_size(surveyed[name]) for name, one in built_with(first).items()}
+    names = names_for({name: max(1, size / len(first[name])) for name, size in large.items()})
     few = {name: paths[name] for name in names}
     both = {target, DEFAULT_TARGETS[0]}
     built = build(project.kernels, few, both, settings=replace(settings, chosen=names))
     failed = {one.module for one in built if one.error}
     return replace(settings, chosen={name: each for name, each in names.items() if name not in failed})
+
+
+def _code_size(built: Built) -> int:
+    return len(built.code_object.listing) if built.code_object else 0
 
 
 def _with_templates(

@@ -66,6 +66,8 @@ _POSITION = 4
 """Bytes that a position has at least."""
 _MANY, _FEW = 24, 3
 """Ops of a file from which on templates share this number, and instances that a template has at least."""
+_MOST_CODE = 150_000
+"""Characters in the listings of a template's instances, if these are more than ``_FEW``: seconds of compilation."""
 _CHOICE = re.compile(r"\b(?:\d+|true|false)\b")
 """Matches the arguments of a template that are not types."""
 _USUAL = re.compile(r"\bfloat\b")
@@ -181,14 +183,18 @@ def skeletons(
 
 
 def chosen_instances(
-    module: str, kernels: Iterable[Kernel], structures: Structures, known: str
+    module: str, kernels: Iterable[Kernel], structures: Structures, known: str, size: float = 1
 ) -> tuple[str, ...] | None:
-    """Return the names of those instances of templates that get an op, or None if these are most of them."""
+    """Return the names of those instances of templates that get an op, or None if these are most of them.
+
+    ``size`` is the number of characters in the listing of an instance. Large instances compile for a long time, so
+    templates have fewer of them; the fewest if it is infinite.
+    """
     signatures = [read_signature(each, None, None, structures) for each in kernels]
     wanted = _wanted(re.sub(r"\W+", "_", module), signatures, known)
-    chosen = [each for instances in wanted.values() for each in _chosen(instances, _most(wanted))]
-    names = tuple(source_name(one.symbol) for _, alike in chosen for one in alike)
-    return names if len(signatures) > max(_MANY, 2 * len(names)) else None
+    few = min(_most(wanted), max(_FEW, int(_MOST_CODE / size)))
+    names = [source_name(one.symbol) for each in wanted.values() for _, alike in _chosen(each, few) for one in alike]
+    return tuple(names) if len(signatures) > max(_MANY, 2 * len(names)) else None
 
 
 def _wanted(name: str, signatures: Sequence[Signature], known: str) -> _Instances:

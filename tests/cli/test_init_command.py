@@ -14,6 +14,8 @@ from parity.application.run import Prepared
 from parity.build.compilation import compile_source
 from parity.cli import init
 from parity.compare.verdict import Fact, Status, Verdict
+from parity.inference import skeleton
+from parity.porting import PortError
 from parity.suite.options import EXAMPLES
 
 
@@ -287,16 +289,40 @@ def test_init_compiles_all_instances_if_the_chosen_ones_do_not_compile(parity, s
 def test_init_compiles_some_of_many_instances(parity, tmp_path, sources, compiled, with_nvcc):
     sources(many=f"// {uuid4()}\n{MANY}")  # so that no result is cached
     assert parity("init", "--kernels", "src").code == 0
-    first, *others = compiled
-    assert first == ("cuda", 0)
+    assert compiled[:2] == [("cuda", 0), ("cuda", 3)], "the names, and how large an instance is"
+    others = compiled[2:]
     assert sorted(others) == [("amd", 19), ("cuda", 19)], "a trial compiles nothing again"  # both at the same time
     text = (tmp_path / "cases" / "many.py").read_text()
     assert text.count("Op(\n") == 19 and "added: 33 more of its instances have no op" in text, text
     assert 'kernel="added<float, ' in text and 'kernel="added<double, ' in text
+    compiled.clear()
     result = parity("run", "--target", "gfx1100", "--examples", "10")
     assert result.code == 0 and "PASS  19 kernels," in result.out, result.out + result.err
+    assert sorted(compiled) == [("amd", 19), ("cuda", 19)], "a run compiles the instances with an op"
     assert parity("init").code == 0
     assert (tmp_path / "cases" / "many.py").read_text().count("Op(\n") == 37
+
+
+def test_init_compiles_fewer_of_many_large_instances(parity, tmp_path, sources, compiled, monkeypatch, with_nvcc):
+    monkeypatch.setattr(skeleton, "_MOST_CODE", 100)
+    sources(many=f"// {uuid4()}\n{MANY}")
+    assert parity("init", "--kernels", "src").code == 0
+    assert sorted(compiled) == [("amd", 3), ("cuda", 0), ("cuda", 3)]
+    assert (tmp_path / "cases" / "many.py").read_text().count("Op(\n") == 3
+
+
+def test_run_compiles_all_instances_if_those_with_an_op_do_not_compile(parity, sources, monkeypatch, with_nvcc):
+    sources(many=f"// {uuid4()}\n{MANY.replace('25', '2')}")
+    assert parity("init", "--kernels", "src").code == 0
+
+    def refusing(source, job, folder):
+        if source.chosen is not None:
+            raise PortError(source.module, job.target.name, "many.cu:1:1: error: refused")
+        compile_source(source, job, folder)
+
+    monkeypatch.setattr("parity.build.variant_search.compile_source", refusing)
+    result = parity("run", "--target", "gfx1100", "--examples", "10")
+    assert result.code == 0 and "PASS  6 kernels," in result.out, result.out + result.err
 
 
 OVERLOADED = """

@@ -1,0 +1,69 @@
+"""Builds the modules of a run. Of many instances of a kernel template, only those with an op are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from parity.build.modules import build_suite
+from parity.build.result import Built
+from parity.build.settings import BuildCallbacks
+from parity.inference.case_file import is_inferred
+from parity.model.code_object import idle
+from parity.platform.files import read_text
+from parity.porting import closure, has_dependent, is_cuda_source
+from parity.suite.loading import Suite
+
+
+def build_named(
+    suite: Suite,
+    modules: Iterable[str],
+    targets: Iterable[str],
+    *,
+    jobs: int | None = None,
+    progress: BuildCallbacks | None = None,
+) -> list[Built]:
+    """Build modules of a suite. Instances of templates that no op names are empty, if parity init declared the ops.
+
+    A module in which a kernel with an op does not compile this way, or does nothing, is built with all instances.
+
+    Raises:
+        UsageError, MissingTool: as ``parity.build.modules.build``.
+    """
+    modules, targets = [*modules], [*targets]
+    named = {module: names for module, names in _named(suite) if module in modules and module not in suite.instantiated}
+    built = build_suite(
+        replace(suite, chosen={**suite.chosen, **named}), modules, targets, jobs=jobs, progress=progress
+    )
+    if whole := {each.module for each in built if each.module in named and _lacks(each, named[each.module])}:
+        again = build_suite(suite, [each for each in modules if each in whole], targets, jobs=jobs)
+        better = {(each.module, each.target): each for each in again}
+        built = [better.get((each.module, each.target), each) for each in built]
+    return built
+
+
+def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the modules whose host code chooses instances, with the instances that ops of parity init name."""
+    names: dict[str, dict[str, None]] = {}
+    for entry in suite.kernel_entries:
+        if is_cuda_source(suite.files[entry.op.module]) and _is_declared_by_init(suite.case_files.get(entry.op.name)):
+            templates = (name for name in entry.kernels if "<" in name)
+            names.setdefault(entry.op.module, {}).update(dict.fromkeys(templates))
+    texts = dict[Path, str]()
+    for module, found in names.items():
+        if found and module not in suite.missing:
+            path, folder = suite.files[module].absolute(), suite.kernels.absolute()
+            if has_dependent("\n".join(closure(path, suite.sides.cuda, folder, texts).files.values())):
+                yield module, tuple(found)
+
+
+def _is_declared_by_init(file: Path | None) -> bool:
+    return file is not None and is_inferred(read_text(file))
+
+
+def _lacks(built: Built, names: Iterable[str]) -> bool:
+    """Return True if a module does not compile, or if one of its kernels does nothing."""
+    if (code := built.code_object) is None:
+        return True
+    return not {code.symbol(name) for name in names} <= code.kernels.keys() - {*idle(code)}
