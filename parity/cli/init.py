@@ -8,18 +8,16 @@ AMD's results. In a project with settings, only missing case files are written. 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from parity.application.case_files import CaseFiles, write_file
 from parity.application.module_skeletons import HostCode, module_skeletons
-from parity.build.modules import build
 from parity.build.result import Built
-from parity.build.settings import BuildCallbacks, BuildSettings
+from parity.build.settings import BuildSettings
 from parity.cli.shared.chosen_kernels import ChosenKernels, chosen_kernels, plain_name
+from parity.cli.shared.init_builds import InitBuilds, case_file_of, kernels_in
 from parity.cli.shared.terminal import build_progress, errors, output, run_progress, warn
 from parity.compilers.cuda_toolkit import has_nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, TRITON_TARGETS
@@ -27,7 +25,6 @@ from parity.errors import MissingTool, UsageError, display_path, nearest, plural
 from parity.inference.case_file import is_inferred
 from parity.inference.host_launches import HostTexts
 from parity.inference.prober import Prober
-from parity.inference.skeleton import chosen_instances
 from parity.inference.structures import Structures
 from parity.inference.triton_inference import triton_skeletons
 from parity.inference.triton_source import triton_kernels
@@ -36,8 +33,6 @@ from parity.platform.files import find_below, read_text
 from parity.platform.installation import NAME, install_command, origin
 from parity.porting import (
     find_modules,
-    guess_instantiations,
-    has_dependent,
     has_source,
     is_cuda_source,
     kernels_of,
@@ -214,23 +209,27 @@ def _write_cases(
     modules = _chosen_modules(project, chosen, texts)
     instantiated = {name: chosen.templates(texts.whole(path)) for name, path in modules.items()}
     settings = BuildSettings(project.sides, kernels=instantiated)
+    builds = InitBuilds(project, modules, texts, chosen, limit)
     try:
         with build_progress(len(modules)) as done:
-            settings = _with_chosen(project, modules, settings, texts, chosen)
-            built = build(
-                project.kernels, modules, [DEFAULT_TARGETS[0]], settings=settings, progress=BuildCallbacks(done)
+            settings = builds.choose(settings)
+            settings, built = builds.with_templates(
+                settings, builds.build(modules, [DEFAULT_TARGETS[0]], settings, done)
             )
-            settings, built = _with_templates(project, modules, settings, built, texts)
     except MissingTool as error:
         warn(f"no case files are written, because nothing can be compiled: {error}")
         return [], 0
-    compiled = {each.module: modules[each.module] for each in built if _kernels(each) and not each.error}
-    cuda = _build_cuda(project, compiled, settings)
+    cuda = _build_cuda(builds, [each.module for each in built if kernels_in(each) and not each.error], settings)
+    built = [each for each in built if each.module not in builds.slow]
     instantiated, few = (
         {plain_name(module): each for module, each in of.items()} for of in (settings.kernels, settings.chosen)
     )
     files = CaseFiles(project, limit, run_progress, instantiated=instantiated, chosen=few)
-    prober, met, broken, shared = Prober(limit), False, list[str](), dict[str, Kernel]()
+    prober, met, broken, shared = Prober(limit), False, [*builds.slow], dict[str, Kernel]()
+    for module, seconds in builds.slow.items():
+        warn(
+            f"{module} has no case file: compiling it took more than {seconds:g} s; --limit sets the time for a kernel"
+        )
     for one, note in _reported(built, files):
         text = texts.whole(modules[one.module])
         if one.error or not one.code_object:
@@ -238,7 +237,7 @@ def _write_cases(
             broken.append(one.module)
             continue
         source = modules[one.module].relative_to(project.kernels)
-        path, known = _case_file(project, one.module)
+        path, known = case_file_of(project, one.module)
         common = _kernels_of_headers(one, modules, texts)
         elsewhere = _kernels_of_other_sources(one, built, modules, texts)
         # The first module with a kernel of a header declares it.
@@ -287,12 +286,6 @@ def _chosen_modules(project: Project, chosen: ChosenKernels, texts: HostTexts) -
     return {name: path for name, path in modules.items() if named[name] or not chosen.names}
 
 
-def _case_file(project: Project, module: str) -> tuple[Path, str]:
-    """Return the case file of a module, and its text, which is empty if it does not exist."""
-    path = project.cases / f"{plain_name(module)}.py"
-    return path, read_text(path) if path.exists() else ""
-
-
 def _host_code(
     project: Project, one: Built, kernels: Sequence[Kernel], path: Path, texts: HostTexts, chosen: ChosenKernels
 ) -> HostCode:
@@ -307,15 +300,15 @@ def _kernels_of_other_sources(
 ) -> set[str]:
     """Return the kernels of sources that a module includes, which are declared there."""
     others = texts.included_sources(modules[one.module])
-    found = {name for each in built if modules[each.module] in others for name in _kernels(each)}
+    found = {name for each in built if modules[each.module] in others for name in kernels_in(each)}
     parts = texts.kernels_of_other_parts(modules[one.module], one.part_of) if one.part_of else frozenset[str]()
-    return found | {name for name in _kernels(one) if unqualified(source_name(name)) in parts}
+    return found | {name for name in kernels_in(one) if unqualified(source_name(name)) in parts}
 
 
 def _kernels_of_headers(one: Built, modules: Mapping[str, Path], texts: HostTexts) -> dict[str, Kernel]:
     """Return the kernels that a module has from headers, by symbol."""
     names = texts.kernels_of_headers(modules[one.module])
-    return {name: each for name, each in _kernels(one).items() if unqualified(source_name(name)) in names}
+    return {name: each for name, each in kernels_in(one).items() if unqualified(source_name(name)) in names}
 
 
 def _unknown(project: Project, names: Collection[str], modules: Mapping[str, Path], texts: HostTexts) -> UsageError:
@@ -345,74 +338,6 @@ def _summarized(files: CaseFiles) -> int:
     return files.declared
 
 
-def _with_chosen(
-    project: Project, modules: Mapping[str, Path], settings: BuildSettings, texts: HostTexts, chosen: ChosenKernels
-) -> BuildSettings:
-    """Choose instances to compile in modules with many of them. Empty instances, which compile fast, show their names.
-
-    The first few instances of each template show how much code an instance has. A module whose chosen instances do not
-    compile gets all instances.
-    """
-    target = CUDA_TARGET if has_nvcc() else DEFAULT_TARGETS[0]
-    paths = {name: path for name, path in modules.items() if is_cuda_source(path) and has_dependent(texts.whole(path))}
-
-    def built_with(names: Mapping[str, tuple[str, ...]]) -> dict[str, Built]:
-        there = {name: paths[name] for name in names}
-        found = build(project.kernels, there, [target], settings=replace(settings, chosen=names))
-        return {one.module: one for one in found}
-
-    surveyed = built_with(dict.fromkeys(paths, ()))
-
-    def names_for(sizes: Mapping[str, float]) -> dict[str, tuple[str, ...]]:
-        names = dict[str, tuple[str, ...]]()
-        for module, size in sizes.items():
-            kernels = [each for name, each in _kernels(surveyed[module]).items() if chosen.has_kernel(module, name)]
-            structures, (_, known) = Structures(texts.whole(paths[module])), _case_file(project, module)
-            if found := chosen_instances(module, kernels, structures, known, size):
-                names[module] = found
-        return names
-
-    first = names_for(dict.fromkeys(paths, math.inf))
-    large = {name: _code_size(one) - _code_size(surveyed[name]) for name, one in built_with(first).items()}
-    names = names_for({name: max(1, size / len(first[name])) for name, size in large.items()})
-    few = {name: paths[name] for name in names}
-    both = {target, DEFAULT_TARGETS[0]}
-    built = build(project.kernels, few, both, settings=replace(settings, chosen=names))
-    failed = {one.module for one in built if one.error}
-    return replace(settings, chosen={name: each for name, each in names.items() if name not in failed})
-
-
-def _code_size(built: Built) -> int:
-    return len(built.code_object.listing) if built.code_object else 0
-
-
-def _with_templates(
-    project: Project, modules: Mapping[str, Path], settings: BuildSettings, built: Sequence[Built], texts: HostTexts
-) -> tuple[BuildSettings, list[Built]]:
-    """Build modules again with the kernel templates that nothing in their sources instantiates, if these compile.
-
-    The settings then also name the templates that the first build guessed, so that CUDA's side has the same kernels.
-    """
-    guesses = dict[str, tuple[str, ...]]()
-    for each in built:
-        path, known = modules[each.module], {unqualified(source_name(symbol)) for symbol in each.entries}
-        if known and not each.guessed and path.suffix == ".cu":
-            found = guess_instantiations(texts.own(path), (texts.whole(path),), known)
-            guesses[each.module] = tuple(dict.fromkeys(map(str, found)))
-    paths = {module: modules[module] for module, names in guesses.items() if names}
-    for each in (each for each in built if each.guessed):
-        guesses[each.module] = tuple(name for name in map(source_name, each.entries) if "<" in name)
-    kernels = {**settings.kernels, **{module: (*settings.kernels[module], *guesses[module]) for module in guesses}}
-    settings = replace(settings, kernels=kernels)
-    again = build(project.kernels, paths, [DEFAULT_TARGETS[0]], settings=settings)
-    better = {each.module: each for each in again if each.entries}
-    return settings, [better.get(each.module, each) for each in built]
-
-
-def _kernels(built: Built) -> Mapping[str, Kernel]:
-    return built.code_object.kernels if built.code_object else {}
-
-
 def _reported(built: Sequence[Built], files: CaseFiles) -> Iterator[tuple[Built, Callable[[str], None]]]:
     """Yield the modules and display the progress. After an interruption, say how to continue."""
     i = 0
@@ -430,14 +355,13 @@ def _reported(built: Sequence[Built], files: CaseFiles) -> Iterator[tuple[Built,
             errors().print(f"parity: {done}; the same command continues with the remaining kernels")
 
 
-def _build_cuda(project: Project, modules: Mapping[str, Path], settings: BuildSettings) -> dict[str, Built] | None:
+def _build_cuda(builds: InitBuilds, modules: Sequence[str], settings: BuildSettings) -> dict[str, Built] | None:
     """Build the CUDA side of each module. Return None without nvcc."""
     if not has_nvcc():
         return None
-    sources = {name: path for name, path in modules.items() if is_cuda_source(path)}
+    sources = [name for name in modules if is_cuda_source(builds.modules[name])]
     with build_progress(len(sources)) as done:
-        built = build(project.kernels, sources, [CUDA_TARGET], settings=settings, progress=BuildCallbacks(done))
-    return {one.module: one for one in built}
+        return {one.module: one for one in builds.build(sources, [CUDA_TARGET], settings, done)}
 
 
 def _copy(name: str, folder: Path) -> Path:

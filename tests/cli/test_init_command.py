@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from uuid import uuid4
@@ -13,7 +14,9 @@ from parity.application import case_files
 from parity.application.run import Prepared
 from parity.build.compilation import compile_source
 from parity.cli import init
+from parity.cli.shared import init_builds
 from parity.compare.verdict import Fact, Status, Verdict
+from parity.compilers import zig
 from parity.inference import skeleton
 from parity.porting import PortError
 from parity.suite.options import EXAMPLES
@@ -311,6 +314,21 @@ def test_init_compiles_fewer_of_many_large_instances(parity, tmp_path, sources, 
     assert (tmp_path / "cases" / "many.py").read_text().count("Op(\n") == 3
 
 
+def test_init_ends_compilers_that_take_too_long(parity, tmp_path, sources, monkeypatch, with_nvcc):
+    sources(fast=f"// {uuid4()}\n{ADD.format('first')}", slow=f"// {uuid4()}\n{ADD.format('second')}")
+
+    def compiling(source, job, folder):
+        if source.module == "slow":
+            zig.completed(["sleep", "3600"])
+        compile_source(source, job, folder)
+
+    monkeypatch.setattr("parity.build.variant_search.compile_source", compiling)
+    monkeypatch.setattr(init_builds.InitBuilds, "_seconds", lambda self, path: 0.0 if path.stem == "slow" else math.inf)
+    made = parity("init", "--kernels", "src")
+    assert made.code == 0 and "slow has no case file: compiling it took more than 0 s; --limit" in made.err, made.err
+    assert [each.name for each in (tmp_path / "cases").iterdir()] == ["fast.py"]
+
+
 def test_run_compiles_all_instances_if_those_with_an_op_do_not_compile(parity, sources, monkeypatch, with_nvcc):
     sources(many=f"// {uuid4()}\n{MANY.replace('25', '2')}")
     assert parity("init", "--kernels", "src").code == 0
@@ -422,13 +440,13 @@ def test_init_only_named_kernels_adds_others_later(parity, tmp_path, sources, wi
 
 def test_init_compiles_cuda_side_only_of_modules_that_compile_for_amd(parity, sources, monkeypatch, with_nvcc):
     sources(broken=ADD.format("adds").replace("+=", "+= lacks() *"), one=ADD.format("adds"))
-    compiled, build = list[tuple[str, ...]](), init.build
+    compiled, build = list[tuple[str, ...]](), init_builds.build
 
     def spy(kernels, modules, targets, **options):
         compiled.append((*targets, *modules))
         return build(kernels, modules, targets, **options)
 
-    monkeypatch.setattr(init, "build", spy)
+    monkeypatch.setattr(init_builds, "build", spy)
     assert parity("init", "--kernels", "src").code == 0
     assert ("sm_90", "one") in compiled, compiled
 

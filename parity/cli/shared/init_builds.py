@@ -1,0 +1,182 @@
+"""Builds the modules that ``parity init`` declares: few of many instances of templates, and within a time limit."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from parity.build.modules import build
+from parity.build.result import Built
+from parity.build.settings import BuildCallbacks, BuildSettings
+from parity.cli.shared.chosen_kernels import ChosenKernels, plain_name
+from parity.compilers.cuda_toolkit import has_nvcc
+from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
+from parity.errors import ResourceExhausted
+from parity.inference.host_launches import HostTexts
+from parity.inference.skeleton import chosen_instances
+from parity.inference.structures import Structures
+from parity.model.code_object import Kernel, source_name, unqualified
+from parity.platform import subprocesses
+from parity.platform.files import read_text
+from parity.porting import guess_instantiations, has_dependent, is_cuda_source, kernels_of
+from parity.suite.settings import Project
+
+_LEAST = 60.0
+"""Seconds to compile a kernel in, even if its inference has less time."""
+_POLL = 0.1
+"""Seconds between two looks at the clock."""
+
+
+@dataclass
+class InitBuilds:
+    """The builds of ``modules``, whose sources are ``texts``. Only ``chosen`` kernels count.
+
+    ``limit`` is the time for each kernel in seconds. ``slow`` are the modules that took longer. Their compilers are
+    killed, and later builds leave them out.
+    """
+
+    project: Project
+    modules: Mapping[str, Path]
+    texts: HostTexts
+    chosen: ChosenKernels
+    limit: float
+    slow: dict[str, float] = field(default_factory=dict)
+
+    def build(
+        self,
+        modules: Iterable[str],
+        targets: Iterable[str],
+        settings: BuildSettings,
+        done: Callable[[Built], None] | None = None,
+    ) -> list[Built]:
+        """Build modules for targets. Modules that take too long are missing in the result.
+
+        The time of a module begins when other modules end, at the latest when it is the only one left.
+        """
+        targets = [*targets]
+        paths = {module: self.modules[module] for module in modules if module not in self.slow}
+        seconds = {module: self._seconds(path) for module, path in paths.items()}
+        left, found = {(module, target) for module in paths for target in targets}, list[Built]()
+        ended, over, end, lock = threading.Event(), threading.Event(), [math.inf], threading.Lock()
+
+        def extend() -> None:
+            rest = sum(seconds[module] for module in {module for module, _ in left})
+            end[0] = time.monotonic() + rest if left else math.inf
+
+        def collect(built: Built) -> None:
+            with lock:
+                if over.is_set():
+                    return
+                left.discard((built.module, built.target))
+                found.append(built)
+                extend()
+            if done:
+                done(built)
+
+        def watch() -> None:
+            while not ended.wait(_POLL):
+                with lock:
+                    if time.monotonic() < end[0]:
+                        continue
+                    over.set()
+                with subprocesses.killed():
+                    ended.wait()
+
+        extend()
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            built = build(self.project.kernels, paths, targets, settings=settings, progress=BuildCallbacks(collect))
+        except ResourceExhausted:
+            if not over.is_set():
+                raise
+        finally:
+            ended.set()
+            thread.join()
+        if not over.is_set():
+            return built
+        self.slow |= {module: seconds[module] for module, _ in left}
+        found.sort(key=lambda each: [*paths].index(each.module))
+        return [each for each in found if each.module not in self.slow]
+
+    def _seconds(self, path: Path) -> float:
+        return max(_LEAST, self.limit) * max(1, len(kernels_of(self.texts.whole(path))))
+
+    def choose(self, settings: BuildSettings) -> BuildSettings:
+        """Choose instances to compile in modules with many of them. Empty instances, which compile fast, show names.
+
+        The first few instances of each template show how much code an instance has. A module whose chosen instances do
+        not compile gets all instances.
+        """
+        target = CUDA_TARGET if has_nvcc() else DEFAULT_TARGETS[0]
+        sources = {name: path for name, path in self.modules.items() if is_cuda_source(path)}
+        names = {name: () for name, path in sources.items() if has_dependent(self.texts.whole(path))}
+        surveyed = self._built_with(names, target, settings)
+        first = self._names(surveyed, dict.fromkeys(surveyed, math.inf))
+        large = {
+            name: (_size(one) - _size(surveyed[name])) / len(first[name])
+            for name, one in self._built_with(first, target, settings).items()
+        }
+        few = self._names(surveyed, large)
+        built = self.build(few, {target, DEFAULT_TARGETS[0]}, replace(settings, chosen=few))
+        failed = {one.module for one in built if one.error}
+        return replace(settings, chosen={name: each for name, each in few.items() if name not in failed})
+
+    def _built_with(
+        self, names: Mapping[str, tuple[str, ...]], target: str, settings: BuildSettings
+    ) -> dict[str, Built]:
+        return {one.module: one for one in self.build(names, [target], replace(settings, chosen=names))}
+
+    def _names(self, surveyed: Mapping[str, Built], sizes: Mapping[str, float]) -> dict[str, tuple[str, ...]]:
+        """Return the instances to compile, by module, if an instance has so many characters."""
+        names = dict[str, tuple[str, ...]]()
+        for module, size in sizes.items():
+            kernels = [
+                each for name, each in kernels_in(surveyed[module]).items() if self.chosen.has_kernel(module, name)
+            ]
+            structures, (_, known) = (
+                Structures(self.texts.whole(self.modules[module])),
+                case_file_of(self.project, module),
+            )
+            if found := chosen_instances(module, kernels, structures, known, max(1, size)):
+                names[module] = found
+        return names
+
+    def with_templates(self, settings: BuildSettings, built: Sequence[Built]) -> tuple[BuildSettings, list[Built]]:
+        """Build modules again with the kernel templates that nothing in their sources instantiates, if these compile.
+
+        The settings then also name the templates that the first build guessed, so that CUDA's side has the same
+        kernels.
+        """
+        guesses = dict[str, tuple[str, ...]]()
+        for each in built:
+            path, known = self.modules[each.module], {unqualified(source_name(symbol)) for symbol in each.entries}
+            if known and not each.guessed and path.suffix == ".cu":
+                found = guess_instantiations(self.texts.own(path), (self.texts.whole(path),), known)
+                guesses[each.module] = tuple(dict.fromkeys(map(str, found)))
+        modules = [module for module, names in guesses.items() if names]
+        for each in (each for each in built if each.guessed):
+            guesses[each.module] = tuple(name for name in map(source_name, each.entries) if "<" in name)
+        kernels = {**settings.kernels, **{module: (*settings.kernels[module], *guesses[module]) for module in guesses}}
+        settings = replace(settings, kernels=kernels)
+        better = {each.module: each for each in self.build(modules, [DEFAULT_TARGETS[0]], settings) if each.entries}
+        return settings, [better.get(each.module, each) for each in built]
+
+
+def case_file_of(project: Project, module: str) -> tuple[Path, str]:
+    """Return the case file of a module, and its text, which is empty if it does not exist."""
+    path = project.cases / f"{plain_name(module)}.py"
+    return path, read_text(path) if path.exists() else ""
+
+
+def kernels_in(built: Built) -> Mapping[str, Kernel]:
+    """Return the kernels of a module by symbol; none if it does not compile."""
+    return built.code_object.kernels if built.code_object else {}
+
+
+def _size(built: Built) -> int:
+    return len(built.code_object.listing) if built.code_object else 0
