@@ -26,7 +26,7 @@ from parity.engine.plan import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.engine.pool import PoolFactory, RemoteWorkers, Workers
 from parity.engine.record_file import RecordWriter, environment, records_without_code
 from parity.engine.shards import Shard, Share
-from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, describe_os_error
+from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, describe_os_error, pluralize
 from parity.model.code_object import CodeObject
 from parity.mutation.recall import Recall
 from parity.op import Entry
@@ -39,6 +39,7 @@ from parity.runners import available, gpu_runner, kernel_runner, replayed_record
 from parity.runners.recording_file import Environment
 from parity.suite.loading import Suite, find_suite
 from parity.suite.options import DEFAULT_RUNNER, EXAMPLES
+from parity.suite.sample_cache import all_large
 from parity.suite.selection import Selection
 
 
@@ -445,7 +446,19 @@ class Results(CaseQueries):
         yield from self.stale
         skipped = (each.verdict.detail for each in self.records if each.verdict.kind == BEYOND_TARGET)
         yield from (f"skipped, as Triton's autotuner does: {detail}" for detail in dict.fromkeys(skipped))
+        yield from self._few_cases
         yield from not_judged(self.records)
+
+    @property
+    def _few_cases(self) -> Iterator[str]:
+        """A warning if ops have few cases, because all are large."""
+        cases = dict[str, list[str]]()
+        for record in self.records:
+            cases.setdefault(record.op, []).append(record.case)
+        large = [name for name, texts in cases.items() if all_large(self.run.suite.op(name), texts)]
+        if large and self.plan.examples <= EXAMPLES and not self.run.selection.cases:
+            names = f"{pluralize(len(large), 'op')}, such as {large[0]}"
+            yield f"few cases of {names}, because all of them are large; --examples {EXAMPLES + 1} runs more"
 
 
 def replay(recording: str | Path, *selectors: str, suite: Suite | None = None) -> Results:

@@ -194,7 +194,7 @@ def chosen_instances(
     wanted = _wanted(re.sub(r"\W+", "_", module), signatures, known)
     few = min(_most(wanted), max(_FEW, int(_MOST_CODE / size)))
     names = [source_name(one.symbol) for each in wanted.values() for _, alike in _chosen(each, few) for one in alike]
-    return tuple(names) if len(signatures) > max(_MANY, 2 * len(names)) else None
+    return tuple(names) if len(signatures) > 2 * len(names) else None
 
 
 def _wanted(name: str, signatures: Sequence[Signature], known: str) -> _Instances:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -21,12 +21,16 @@ from parity.suite.options import EXAMPLES
 CaseText = tuple[str, str, bool]
 """A case of a kernel: its title (or an empty string), its text, and whether only a sample of its blocks runs."""
 
+_LARGE, _MOST, _LEAST = 1 << 20, 1 << 26, 4
+"""Elements of a large case, and of all cases of an op without smaller ones; and the cases that it has at least."""
+
 
 def kernel_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) -> list[CaseText]:
     """Return the named, drawn and edge cases of a kernel entry, from the cache if possible.
 
     The key of a cache entry covers the declaration with its reference, which edge cases depend on, and all code that
-    makes cases. ``count`` cases are drawn. With the default number or more, edge cases are added.
+    makes cases. ``count`` cases are drawn. With the default number or more, edge cases are added. Up to the default
+    number, an op whose cases are all large (``all_large``) has few of them.
 
     Raises:
         UsageError: The declaration gives no case.
@@ -34,13 +38,31 @@ def kernel_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count:
     cache = Cache(default_root() / "cases")
     key = _key(op, dtypes, launches, seed, count, reference_code(op))
     if key and (kept := cache.noted(key)) is not None:
-        return msgspec.json.decode(kept, type=list[CaseText])
+        return _affordable(op, msgspec.json.decode(kept, type=list[CaseText]), count)
     drawn = drawn_cases(op, dtypes, launches, seed, count)
     found = _named_drawn_and_edges(op, dtypes, launches, drawn, with_edges=count >= EXAMPLES)
     reference_code.cache_clear()
     if key == _key(op, dtypes, launches, seed, count, reference_code(op)):
         _note(cache, key, msgspec.json.encode(found).decode())
-    return found
+    return _affordable(op, found, count)
+
+
+def all_large(op: Op, cases: Iterable[str]) -> bool:
+    """Return whether all cases of an op have so many elements that it has few of them. Named ones are wanted."""
+    return not op.named and all(text and _elements(op, text) > _LARGE for text in cases)
+
+
+def _affordable(op: Op, found: list[CaseText], count: int) -> list[CaseText]:
+    """Return cases with about ``_MOST`` elements in sum, if all are large: sizes may be constants of the kernel."""
+    texts = [text for _, text, _ in found]
+    if count > EXAMPLES or not all_large(op, texts):
+        return found
+    most = max(_LEAST, _MOST // min(_elements(op, text) for text in texts))
+    return found[:: -(-len(found) // most)]
+
+
+def _elements(op: Op, case: str) -> int:
+    return sum(layout.numel for layout in op.parse(case).layouts.values())
 
 
 def _named_drawn_and_edges(

@@ -15,6 +15,7 @@ import pytest
 import parity
 from parity.errors import UsageError
 from parity.report.frames import CASE_TYPES, case_frame
+from parity.suite import sample_cache
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -56,6 +57,12 @@ def test_results_have_matrix_and_failures(results):
     states = {row.kernel: [cell.state for cell in row.cells] for row in results.matrix.rows}
     assert states == {"affine_f32": ["pass"] * 2, "affine_u8": ["FAIL"] * 2, "fill_f32": ["pass"] * 2}
     assert {each.records[0].kernel for each in results.failures} == {"affine_u8"}
+
+
+def test_results_name_ops_with_few_cases_because_all_are_large(results, monkeypatch):
+    monkeypatch.setattr(sample_cache, "_LARGE", -1)
+    (note,) = results.notes
+    assert note.startswith("few cases of") and note.endswith("all of them are large; --examples 21 runs more"), note
 
 
 def test_results_frame_has_one_row_per_case(results):

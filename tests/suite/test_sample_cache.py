@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 
@@ -107,6 +108,17 @@ def test_cached_cases_of_kernel_equal_new_ones_and_have_edge_cases(suite, draws,
     assert sum(is_sparse for _, _, is_sparse in first) == 1
     few = kernel_cases(op, ("f64",), "any", 1, EXAMPLES - 1)
     assert len(few) < len(first) and len(edges) == 1
+
+
+def test_op_whose_cases_are_all_large_has_few(tmp_path):
+    op = declared(tmp_path, "")
+
+    def count(shapes, examples=EXAMPLES):
+        fixed = replace(op, args="x out", shapes=shapes)
+        return len(kernel_cases(fixed, ("f32",), "any", 1, examples))
+
+    assert count("x: 20000000; out: 1") == 4 and 4 < count("x: 4000000; out: 1") <= 16
+    assert count("x: 4000000; out: 1", EXAMPLES + 1) > EXAMPLES and count("x: 400; out: 1") > EXAMPLES
 
 
 def _counting(function, calls):
