@@ -59,7 +59,7 @@ def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _is_declared_by_init(file: Path | None) -> bool:
-    return file is not None and is_inferred(read_text(file))
+    return file is not None and file.suffix == ".py" and is_inferred(read_text(file))  # others are captures
 
 
 def _lacks(built: Built, names: Iterable[str]) -> bool:

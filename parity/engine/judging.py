@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +22,7 @@ from parity.engine.checked_case import (
 )
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, kernel_code, output_of
 from parity.engine.library_judging import compute_and_judge
-from parity.engine.nondeterminism import judge_reordered
+from parity.engine.nondeterminism import has_chance, judge_reordered
 from parity.engine.reduction_order import ORDERED, unordered
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, describe_os_error
 from parity.model.case import Case
@@ -241,11 +240,9 @@ def _unordered(judged: _Judged, oracle: Implementation, vendor: Vendor) -> _Judg
 
 
 def _with_chance(call: Call, oracle: Implementation | None) -> ExecutableCode | None:
-    """Return CUDA's side if it uses results of atomics, which depend on the order of threads, reads a clock, or divides
-    integers.
-    """
+    """Return CUDA's side if its results may change when a launch is repeated."""
     theirs = _executable(oracle)
-    return theirs if theirs and _CHANCE.search(kernel_code(call, theirs.code)) else None
+    return theirs if theirs and has_chance(call, theirs.code) else None
 
 
 def _expectation(
@@ -338,7 +335,6 @@ def _placed(verdict: Verdict, whole: Call, outcome: Outcome) -> Verdict:
     return replace(verdict, first=first, pattern="", picture=(), shape=())
 
 
-_CHANCE = re.compile(r"\batom\.|%(?:clock|globaltimer)|\b(?:div|rem)\.[su]\d")
 _LACKING = ("not emulated", "unknown instruction")
 """Kinds of faults that show a limit of the emulator."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from parity.compare.comparison import accepted_elements, compare
 from parity.compare.ulps import bit_patterns
 from parity.compare.verdict import Status, Verdict
-from parity.engine.cuda_oracle import ExecutableCode, output_of
+from parity.engine.cuda_oracle import ExecutableCode, kernel_code, output_of
 from parity.engine.reduction_order import without
+from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import Arithmetic, Outcome
 from parity.op import Call
@@ -18,6 +20,9 @@ from parity.reference.expected import Expected, Vendor
 from parity.runners import SupportsReordering
 
 _CAUSES = "the order of threads, on a clock, or on an integer divided by zero"
+_CHANCE, _DIVISION = re.compile(r"\batom\.|%(?:clock|globaltimer)"), re.compile(r"\b(?:div|rem)\.[su]\d")
+_ORDERS, _QUOTIENTS = 8, 2
+"""Repetitions of a launch whose order or clock may matter, and of one in which only divisions by zero may."""
 _SPREADS = 8
 """A number is undetermined if its distance from CUDA's is at most this many times the spread of the repetitions."""
 
@@ -34,7 +39,9 @@ def judge_reordered(
 
     Returns None if no wrong element is undetermined, or if the orders are not known.
     """
-    launch, outcomes = call.on(mine.code).launch, _in_other_orders(call, theirs or mine)
+    is_in_order = theirs is not None and not _CHANCE.search(kernel_code(call, theirs.code))
+    outcomes = _in_other_orders(call, theirs or mine, _QUOTIENTS if is_in_order else _ORDERS)
+    launch = call.on(mine.code).launch
     if not outcomes:
         return None
     varying = {
@@ -74,12 +81,20 @@ def judge_reordered(
     return call.output, Verdict(Status.NOT_JUDGED, "nondeterministic", detail=detail)
 
 
-def _in_other_orders(call: Call, code: ExecutableCode) -> Sequence[Outcome]:
+def has_chance(call: Call, code: CodeObject) -> bool:
+    """Return True if a kernel uses results of atomics, which depend on the order of threads, a clock, or quotients of
+    integers.
+    """
+    text = kernel_code(call, code)
+    return bool(_CHANCE.search(text) or _DIVISION.search(text))
+
+
+def _in_other_orders(call: Call, code: ExecutableCode, times: int = _ORDERS) -> Sequence[Outcome]:
     """Repeat a launch in other orders. Return no outcomes if one has a fault, or if the orders are not known."""
     device = code.session if isinstance(code.session, SupportsReordering) else code.shadowing
     if not isinstance(device, SupportsReordering):
         return ()
-    outcomes = device.reorder(code.code, call.on(code.code).launch, call.buffers)
+    outcomes = device.reorder(code.code, call.on(code.code).launch, call.buffers, times)
     return () if any(each.fault for each in outcomes) else outcomes
 
 

@@ -95,8 +95,11 @@ class SupportsShadows(Protocol):
 class SupportsReordering(Protocol):
     """A session that can repeat a launch in other orders, to show which results are not deterministic."""
 
-    def reorder(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Sequence[Outcome]:
-        """Execute a launch several times, with other orders of wavefronts and workgroups and with other clocks."""
+    def reorder(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], times: int) -> Sequence[Outcome]:
+        """Execute a launch up to so many times, with other orders of wavefronts and workgroups and with other clocks.
+
+        In every second launch, divisions of integers by zero have another result.
+        """
 
 
 @runtime_checkable
