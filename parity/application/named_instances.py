@@ -46,8 +46,10 @@ def build_named(
 def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the modules whose host code chooses instances, with the instances that ops of parity init name."""
     names: dict[str, dict[str, None]] = {}
+    python = {file for file in suite.case_files.values() if file.suffix == ".py"}  # others are captures
+    written = {file for file in python if is_inferred(read_text(file))}
     for entry in suite.kernel_entries:
-        if is_cuda_source(suite.files[entry.op.module]) and _is_declared_by_init(suite.case_files.get(entry.op.name)):
+        if suite.case_files.get(entry.op.name) in written and is_cuda_source(suite.files[entry.op.module]):
             templates = (name for name in entry.kernels if "<" in name)
             names.setdefault(entry.op.module, {}).update(dict.fromkeys(templates))
     texts = dict[Path, str]()
@@ -56,10 +58,6 @@ def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:
             path, folder = suite.files[module].absolute(), suite.kernels.absolute()
             if has_dependent("\n".join(closure(path, suite.sides.cuda, folder, texts).files.values())):
                 yield module, tuple(found)
-
-
-def _is_declared_by_init(file: Path | None) -> bool:
-    return file is not None and file.suffix == ".py" and is_inferred(read_text(file))  # others are captures
 
 
 def _lacks(built: Built, names: Iterable[str]) -> bool:

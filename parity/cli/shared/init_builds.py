@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,48 +61,40 @@ class InitBuilds:
         targets = [*targets]
         paths = {module: self.modules[module] for module in modules if module not in self.slow}
         seconds = {module: self._seconds(path) for module, path in paths.items()}
-        left, found = {(module, target) for module in paths for target in targets}, list[Built]()
-        ended, over, end, lock = threading.Event(), threading.Event(), [math.inf], threading.Lock()
+        found, ended, over = list[Built](), threading.Event(), threading.Event()
 
-        def extend() -> None:
-            rest = sum(seconds[module] for module in {module for module, _ in left})
-            end[0] = time.monotonic() + rest if left else math.inf
-
-        def collect(built: Built) -> None:
-            with lock:
-                if over.is_set():
-                    return
-                left.discard((built.module, built.target))
-                found.append(built)
-                extend()
+        def collect(one: Built) -> None:
+            found.append(one)
             if done:
-                done(built)
+                done(one)
+
+        def unfinished() -> dict[str, float]:
+            counts = Counter(one.module for one in [*found])
+            return {module: limit for module, limit in seconds.items() if counts[module] < len(targets)}
 
         def watch() -> None:
+            count, end = -1, 0.0
             while not ended.wait(_POLL):
-                with lock:
-                    if time.monotonic() < end[0]:
-                        continue
+                if len(found) != count:
+                    count, end = len(found), time.monotonic() + sum(unfinished().values())
+                elif time.monotonic() >= end:
                     over.set()
-                with subprocesses.killed():
-                    ended.wait()
+                    with subprocesses.killed():
+                        ended.wait()
 
-        extend()
         thread = threading.Thread(target=watch, daemon=True)
         thread.start()
         try:
-            built = build(self.project.kernels, paths, targets, settings=settings, progress=BuildCallbacks(collect))
+            return build(self.project.kernels, paths, targets, settings=settings, progress=BuildCallbacks(collect))
         except ResourceExhausted:
             if not over.is_set():
                 raise
+            self.slow |= unfinished()
+            found.sort(key=lambda one: [*paths].index(one.module))
+            return [one for one in found if one.module not in self.slow]
         finally:
             ended.set()
             thread.join()
-        if not over.is_set():
-            return built
-        self.slow |= {module: seconds[module] for module, _ in left}
-        found.sort(key=lambda each: [*paths].index(each.module))
-        return [each for each in found if each.module not in self.slow]
 
     def _seconds(self, path: Path) -> float:
         return max(_LEAST, self.limit) * max(1, len(kernels_of(self.texts.whole(path))))
