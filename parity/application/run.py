@@ -452,11 +452,12 @@ class Results(CaseQueries):
     @property
     def _few_cases(self) -> Iterator[str]:
         """A warning if ops have few cases, because all are large."""
-        cases = dict[str, list[str]]()
+        run, cases = self.run, dict[str, list[str]]()
+        if run.suite.capture or run.selection.cases or self.plan.examples > EXAMPLES:
+            return
         for record in self.records:
             cases.setdefault(record.op, []).append(record.case)
-        large = [name for name, texts in cases.items() if all_large(self.run.suite.op(name), texts)]
-        if large and self.plan.examples <= EXAMPLES and not self.run.selection.cases:
+        if large := [name for name, texts in cases.items() if all_large(run.suite.op(name), texts)]:
             names = f"{pluralize(len(large), 'op')}, such as {large[0]}"
             yield f"few cases of {names}, because all of them are large; --examples {EXAMPLES + 1} runs more"
 
