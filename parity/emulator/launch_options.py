@@ -28,7 +28,8 @@ class LaunchOptions:
         sampled: the number of workgroups to execute; 0 for all.
         draw: chooses among the allowed results of approximate instructions; 32 bits.
         clock_rate: ticks of a clock per instruction.
-        undivided: what a division of an integer by zero gives in PTX; all bits are set on an H200.
+        undivided: what a division of an integer by zero gives in PTX; all bits are set on an H200. With another value,
+            ``div.approx`` divides by numbers above 2^126 as well, which otherwise gives 0.
         instructions: the instruction budget; None for the budget of the device.
         in_order: execute workgroups in the order of their numbers, whatever the seed.
         shuffled_lanes: let atomics begin with the last lane instead of the first, and diverged threads take turns.

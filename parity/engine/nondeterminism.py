@@ -1,4 +1,4 @@
-"""Judges launches whose results depend on the order of threads, on a clock, or on an integer divided by zero."""
+"""Judges launches whose results depend on the order of threads, on a clock, or on an unusual quotient."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from parity.op import Call
 from parity.reference.expected import Expected, Vendor
 from parity.runners import SupportsReordering
 
-_CAUSES = "the order of threads, on a clock, or on an integer divided by zero"
-_CHANCE, _DIVISION = re.compile(r"\batom\.|%(?:clock|globaltimer)"), re.compile(r"\b(?:div|rem)\.[su]\d")
+_CAUSES = "the order of threads, on a clock, or on a quotient by 0 or by more than 2^126"
+_CHANCE, _DIVISION = re.compile(r"\batom\.|%(?:clock|globaltimer)"), re.compile(r"\b(?:div|rem)\.[su]\d|div\.approx")
 _ORDERS, _QUOTIENTS = 8, 2
-"""Repetitions of a launch whose order or clock may matter, and of one in which only divisions by zero may."""
+"""Repetitions of a launch whose order or clock may matter, and of one in which only quotients may."""
 _SPREADS = 8
 """A number is undetermined if its distance from CUDA's is at most this many times the spread of the repetitions."""
 

@@ -291,9 +291,7 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     """Return the data streams that tensors need because of their role."""
     spec, data = facts.spec, dict[str, Literal]()
     for each in one.args:
-        if each.is_bool and each.is_pointer and each.name in facts.filled:
-            data[each.name] = ("0..1",)
-        elif spec.calm and each.is_pointer and each.name in facts.filled:
+        if spec.calm and each.is_pointer and each.name in facts.filled:
             data[each.name] = _CALM_DATA if _is_real(facts.kinds[each.name]) else _SMALL_DATA[spec.calm]
     data |= dict.fromkeys(sorted(spec.small), _SMALL_DATA[spec.calm])
     marked = {each.name for each in one.args if one.flow and -1 in one.flow.wholes.get(each.key, ())}
@@ -306,7 +304,8 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     parted = {each.name for each in one.args if one.flow and each.key in one.flow.parted}
     data |= {name: _ROLE_DATA[role.use] for name, role in spec.roles.items()}
     rows = {name for name, role in spec.roles.items() if role.use == "offsets"}
-    return data | dict.fromkeys(sorted(parted & rows), _ROLE_DATA["parts"])
+    bools = [each.name for each in one.args if each.is_bool and each.is_pointer and each.name in facts.filled]
+    return data | dict.fromkeys(sorted(parted & rows), _ROLE_DATA["parts"]) | dict.fromkeys(bools, ("0..1",))
 
 
 def _points(one: Signature, facts: _Facts) -> dict[str, tuple[int, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -117,7 +118,8 @@ class ProbeLaunches:
     first one with a data race in shared memory, and ``raced`` are the configurations with one in global memory.
     ``cost`` is the number of instructions of the last launch, and ``too_long`` are the configurations that need more.
     ``before`` is True as long as every launch ends with an access before the begin of a buffer that is not far away,
-    as from a null pointer, and that does not depend on the content of tensors. ``constants`` are the contents of
+    as from a null pointer, and that does not depend on the content of tensors. The buffer is an argument, not a field
+    of a structure, whose other fields may be wrong. ``constants`` are the contents of
     ``__constant__`` variables. A race counts with one of ``blocks``, None for any. If it ``grows``, a launch that
     reaches far is repeated with larger allocations: it shows only their sizes. With ``lds_races``, a data race in
     shared memory is not a fault.
@@ -140,6 +142,8 @@ class ProbeLaunches:
         self.too_long, self.raced = set[object](), set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
         self._grown, self._large = dict[str, int](), set[object]()
+        counts = Counter(each.key[0] for each in args)
+        self._alone = {each.name for each in args if each.is_pointer and counts[each.key[0]] == 1}
         self._behind = sorted({each.key[0] for each in args if each.key[1] >= BEHIND})
         self._contents = dict[str, object]()
         self._observed: dict[object, Observation | None] = {}
@@ -175,7 +179,7 @@ class ProbeLaunches:
                     break
                 except MemoryFault as fault:
                     self.fault = self.fault or str(fault).splitlines()[0]
-                    self.before &= fault.buffer in self._places and -FAR < fault.offset < 0
+                    self.before &= fault.buffer in self._alone and -FAR < fault.offset < 0
                     self.before &= self._offsets.setdefault(config.geometry, fault.offset) == fault.offset
                     if fault.buffer not in self._places or not size <= fault.offset < sizes[-1]:
                         # Larger allocations would not help, unless the sizes are large constants of the source.

@@ -98,7 +98,7 @@ class SupportsReordering(Protocol):
     def reorder(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], times: int) -> Sequence[Outcome]:
         """Execute a launch up to so many times, with other orders of wavefronts and workgroups and with other clocks.
 
-        In every second launch, divisions of integers by zero have another result.
+        In every second launch, quotients of integers by 0, and fast quotients by more than 2^126, have another value.
         """
 
 

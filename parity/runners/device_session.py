@@ -39,7 +39,7 @@ _RACES = tuple({"seed": seed, "race_mask": mask} for mask in RACE_MASKS for seed
 _CLOCK_RATES = (1, 13, 1 << 20, 1, 997, 61, 1 << 12, 5)
 """The clock of each launch in ``reorder``."""
 _UNDIVIDED = (LaunchOptions.undivided, 0)
-"""What divisions of integers by zero give in these launches."""
+"""What integers divided by zero give in these launches (``LaunchOptions.undivided``)."""
 
 
 _INVERTED_FILL = ~REGISTER_FILL & 0xFFFFFFFF

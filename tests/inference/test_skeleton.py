@@ -21,6 +21,7 @@ OUTSIDE = "with what was guessed, CUDA's side fails in k.lit[f32]: out-of-bounds
 
 
 FLAGGED = replace(KERNEL, name="_Z7flaggedPK4ItemPf", args=ARGS[:2])
+BOOLS = replace(KERNEL, name="_Z5boolsPKbPf", args=ARGS[:2])
 BYTES = replace(KERNEL, name="_Z5bytesPKhPf", args=ARGS[:2])
 USES = {(0, 0): Use(frozenset(("u8",)), first="ld", width=1), (1, 0): Use(writes=frozenset(("f32",)), width=4)}
 
@@ -103,6 +104,10 @@ def test_again_after_divergence_draws_calm_numbers_with_the_same_shapes(op):
 @pytest.mark.parametrize(("kernel", "data"), [(FLAGGED, {"x": ("0..1",)}), (BYTES, {})])
 def test_bytes_of_structures_may_be_bools(kernel, data):
     assert values(declared(kernel, Flow(("u64", "u64"), USES)), "data") == data
+
+
+def test_bools_of_a_single_launch_are_0_or_1():
+    assert values(declared(BOOLS, Flow(("u64", "u64"), USES), small=("x",)), "data") == {"x": ("0..1",)}
 
 
 @pytest.mark.parametrize(("types", "doubt"), [(("f32", "u8"), "fields have several types"), (("f32",), "")])

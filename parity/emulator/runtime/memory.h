@@ -49,7 +49,7 @@ struct Context {
   u8 *snapshot;              // room for the registers of a wavefront
   const void *watched;       // the wavefront in the snapshot
   u64 ticks, clock_rate;     // how often the clock was read, and its ticks per instruction
-  u64 undivided;             // what a division of an integer by zero gives
+  u64 undivided;             // what a division of an integer by zero gives; if not all ones, div.approx divides by more than 2^126
   u64 changes;               // of memory, to detect that nothing changes any more
   u32 compares;              // the kernel has a compare-and-swap
   u32 wave;                  // number, in its workgroup, of the wavefront that raised the fault

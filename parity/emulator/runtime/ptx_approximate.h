@@ -335,11 +335,6 @@ INLINE V<f32> sin_approx(V<f32> x) { return wave(x, 0); } // also with .ftz
 INLINE V<f32> cos_approx(V<f32> x) { return wave(x, 1); }
 INLINE V<f32> tanh_approx(V<f32> x) { return hyperbolic_tangent(x); }
 
-INLINE V<f32> div_approx_ftz(V<f32> a, V<f32> b) { return canonical(flushed(flushed(a) * reciprocal(b))); }
-INLINE V<f32> div_approx(V<f32> a, V<f32> b) {
-  V<f32> scale = sel(is_small(b), all(0x1p24f), all(1.0f));
-  return canonical(a * scale * reciprocal(b * scale));
-}
 INLINE V<f32> div_full_ftz(V<f32> a, V<f32> b) {
   V<f32> scale = sel(mag(b) > 0x1p126f, all(0.25f), all(1.0f));
   return canonical(flushed(flushed(flushed(a) * scale) * reciprocal(b * scale)));
@@ -347,6 +342,14 @@ INLINE V<f32> div_full_ftz(V<f32> a, V<f32> b) {
 INLINE V<f32> div_full(V<f32> a, V<f32> b) {
   V<f32> scale = sel(is_small(b), all(0x1p24f), sel(mag(b) > 0x1p126f, all(0.25f), all(1.0f)));
   return canonical(a * scale * reciprocal(b * scale));
+}
+// The quotient by a number above 2^126 is 0, unless `undivided` asks for another result (`quotient` in ptx_integers.h).
+INLINE V<f32> div_approx_ftz(V<f32> a, V<f32> b, u64 undivided = ~(u64)0) {
+  return ~undivided ? div_full_ftz(a, b) : canonical(flushed(flushed(a) * reciprocal(b)));
+}
+INLINE V<f32> div_approx(V<f32> a, V<f32> b, u64 undivided = ~(u64)0) {
+  V<f32> scale = sel(is_small(b), all(0x1p24f), all(1.0f));
+  return ~undivided ? div_full(a, b) : canonical(a * scale * reciprocal(b * scale));
 }
 
 // --- f16 and bf16 (as u16) instructions: the f32 result, cut ---
