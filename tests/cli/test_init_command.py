@@ -314,6 +314,23 @@ def test_init_compiles_fewer_of_many_large_instances(parity, tmp_path, sources, 
     assert (tmp_path / "cases" / "many.py").read_text().count("Op(\n") == 3
 
 
+def test_init_guesses_no_arguments_of_templates_that_an_including_source_has(parity, tmp_path, sources, monkeypatch):
+    kernel = "template <class T> __global__ void halved(const T* x, T* y) { y[threadIdx.x] = x[threadIdx.x] / 2; }\n"
+    launch = "void host(const double* x, double* y) { halved<double><<<1, 64>>>(x, y); }\n"
+    sources(part=f"// {uuid4()}\n{ADD.format('adds')}{kernel}", whole=f'#include "part.cu"\n{launch}')
+    compiled = list[tuple[str, tuple[str, ...]]]()
+
+    def compiling(source, job, folder):
+        compiled.append((source.module, source.kernels))
+        compile_source(source, job, folder)
+
+    monkeypatch.setattr("parity.build.variant_search.compile_source", compiling)
+    assert parity("init", "--kernels", "src").code == 0
+    assert {*compiled} == {("part", ()), ("whole", ())}
+    assert "adds_op = Op(" in (tmp_path / "cases" / "part.py").read_text()
+    assert "halved" in (tmp_path / "cases" / "whole.py").read_text()
+
+
 def test_init_ends_compilers_that_take_too_long(parity, tmp_path, sources, monkeypatch, with_nvcc):
     sources(fast=f"// {uuid4()}\n{ADD.format('first')}", slow=f"// {uuid4()}\n{ADD.format('second')}")
 

@@ -142,13 +142,17 @@ class InitBuilds:
     def with_templates(self, settings: BuildSettings, built: Sequence[Built]) -> tuple[BuildSettings, list[Built]]:
         """Build modules again with the kernel templates that nothing in their sources instantiates, if these compile.
 
+        Templates that a source which includes a module's file instantiates are declared there.
         The settings then also name the templates that the first build guessed, so that CUDA's side has the same
         kernels.
         """
         guesses = dict[str, tuple[str, ...]]()
+        included = {one.module: self.texts.included_sources(self.modules[one.module]) for one in built}
         for each in built:
-            path, known = self.modules[each.module], {unqualified(source_name(symbol)) for symbol in each.entries}
-            if known and not each.guessed and path.suffix == ".cu":
+            path = self.modules[each.module]
+            whole = [one for one in built if path in included[one.module]]
+            known = {unqualified(source_name(symbol)) for one in (each, *whole) for symbol in one.entries}
+            if each.entries and not each.guessed and path.suffix == ".cu":
                 found = guess_instantiations(self.texts.own(path), (self.texts.whole(path),), known)
                 guesses[each.module] = tuple(dict.fromkeys(map(str, found)))
         modules = [module for module, names in guesses.items() if names]
