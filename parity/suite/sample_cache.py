@@ -21,7 +21,7 @@ from parity.suite.options import EXAMPLES
 CaseText = tuple[str, str, bool]
 """A case of a kernel: its title (or an empty string), its text, and whether only a sample of its blocks runs."""
 
-_LARGE, _MOST, _LEAST = 1 << 20, 1 << 26, 4
+_LARGE, _MOST, _LEAST = 1 << 22, 1 << 26, 4
 """Elements of a large case, and of all cases of an op without smaller ones; and the cases that it has at least."""
 
 
