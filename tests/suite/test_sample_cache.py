@@ -118,7 +118,7 @@ def test_op_whose_cases_are_all_large_has_few(tmp_path):
         return len(kernel_cases(fixed, ("f32",), "any", 1, examples))
 
     assert count("x: 20000000; out: 1") == 4 and 4 < count("x: 5000000; out: 1") <= 16
-    assert count("x: 5000000; out: 1", EXAMPLES + 1) > EXAMPLES and count("x: 4000000; out: 1") > EXAMPLES
+    assert count("x: 5000000; out: 1", EXAMPLES + 1) > EXAMPLES and count("x: 4000000; out: 1") >= EXAMPLES
 
 
 def _counting(function, calls):
