@@ -25,6 +25,9 @@ _PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co
 _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
 _VECTOR = re.compile(r"HIP_vector_type<([a-z ]+), (\d)>")
 _OF_CUDA = re.compile(r"\b(?:__)?nv_(?=bfloat162?\b)|\b__nv_(?=fp8)")
+_RANDOM = re.compile(r"\bcurand(?=State)")
+_VERSIONED = re.compile(r"\b(?:THRUST|CUB)_\w+_NS::")
+"""Matches the namespaces in which CUDA's libraries keep versions apart."""
 _SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
 
 
@@ -279,8 +282,9 @@ def _literals(name: str) -> str:
 
 
 def plain(name: str) -> str:
-    """Normalize a name for comparison: no spaces, no suffixes of numbers, HIP's names for CUDA's number types."""
-    return _OF_CUDA.sub("__hip_", _SUFFIXED.sub(r"\1", name)).replace(" ", "")
+    """Normalize a name for comparison: no spaces, no suffixes of numbers, no versions, HIP's names for CUDA's types."""
+    name = _RANDOM.sub("hiprand", _OF_CUDA.sub("__hip_", _SUFFIXED.sub(r"\1", name)))
+    return _VERSIONED.sub("", name).replace(" ", "")
 
 
 def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:

@@ -151,6 +151,14 @@ def test_symbol_accepts_cuda_spelling_of_types(name):
     assert kernel.symbol(name) == "_Z1kI14__hip_bfloat16EvPT_"
 
 
+def test_symbol_accepts_cuda_spelling_of_libraries():
+    listing = LISTING_OF_TEMPLATE.replace("_Z1kI14__hip_bfloat16EvPT_", "_Z1kI25hiprandStatePhilox4_32_10Evv")
+    assert parse(listing, "m").symbol("k<curandStatePhilox4_32_10>") == "_Z1kI25hiprandStatePhilox4_32_10Evv"
+    listing = LISTING_OF_TEMPLATE.replace("_Z1kI14__hip_bfloat16EvPT_", "_Z1kIN6thrust8identityIfEEEvv")
+    found = parse(listing, "m").symbol("k<thrust::THRUST_300001_SM_900_NS::identity<float> >")
+    assert found == "_Z1kIN6thrust8identityIfEEEvv"
+
+
 LISTING_OF_TEMPLATE = """\
 \t.amdgpu_metadata
 ---
