@@ -11,6 +11,7 @@ from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch
 from parity.inference.spec import GRID_EXTENTS, STRIDE, Numbers, Triple
 from parity.model.launch import WARP, WARP_SIZE
+from parity.porting import template_arguments
 
 MAX_THREADS = 1024
 """Threads of a block at most."""
@@ -63,11 +64,6 @@ def credible_blocks(name: str, launches: Sequence[HostLaunch], flow: Flow) -> fr
     is_open = flow.dynamic if launches else len(flow.thread_axes) > 1
     is_any = flow.fixed or not (blocks or is_open)
     return None if is_any else frozenset(blocks)
-
-
-def template_arguments(name: str) -> list[str]:
-    """Return the arguments of a template instance (``tile<8, float>``)."""
-    return [part.strip() for part in name.partition("<")[2].rpartition(">")[0].split(",")]
 
 
 def _given(template: Sequence[str], launches: Iterable[HostLaunch]) -> Iterator[tuple[int, ...]]:

@@ -20,7 +20,17 @@ from parity.inference.host_formulas import CAST, OPERATORS, WARP_SIZES, Formulas
 from parity.inference.structures import SIZES
 from parity.model.launch import WARP_SIZE
 from parity.platform.files import find_below, read_content
-from parity.porting import SourceTree, ancestors, closure, cuda_code, descendants, embeds_cuda, parse, source_of
+from parity.porting import (
+    SourceTree,
+    ancestors,
+    closure,
+    cuda_code,
+    descendants,
+    embeds_cuda,
+    parse,
+    source_of,
+    template_arguments,
+)
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
 _VARIABLES = re.compile(
@@ -220,7 +230,7 @@ def _launches(
         bare = name.rpartition("::")[2].strip()
         if wanted is not None and bare not in wanted:
             continue
-        template = tuple(part.strip() for part in arguments.rstrip().removesuffix(">").split(",") if part.strip())
+        template = tuple(filter(None, template_arguments(f"<{arguments}")))
         written, line = " ".join(source_of(call).split()), call.start_point.row + 1
         passed = call.child_by_field_name("arguments")
         given = [source_of(each) for each in passed.named_children if each.type != "comment"] if passed else []

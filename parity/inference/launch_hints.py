@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from keyword import iskeyword
 
 from parity.dsl.expression import FUNCTIONS
-from parity.inference.conditions import likely_blocks, template_arguments
+from parity.inference.conditions import likely_blocks
 from parity.inference.data_flow import Flow
 from parity.inference.host_formulas import compact, free_names, rewritten, with_formulas
 from parity.inference.host_launches import HostLaunch
 from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple, evaluate, trimmed
+from parity.porting import template_arguments
 
 _COUNTED: Triple = (64, 1, 1)
 """The block to choose numbers by where a number determines the threads."""

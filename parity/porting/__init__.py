@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         instantiations,
         kernels_of,
         parameters,
+        template_arguments,
     )
     from parity.porting.python_sources import cuda_code, embeds_cuda, has_source, is_cuda_source
     from parity.porting.source_tree import SourceTree, ancestors, descendants, parse, source_of
@@ -50,7 +51,8 @@ __all__ = [
     "compile_with_templates", "confirmed", "cuda_code", "descendants", "embeds_cuda", "find_modules", "find_ported",
     "forget_folders", "found_in", "guess_instantiations", "has_dependent", "has_source", "hipifier_fingerprint",
     "included", "instantiations", "is_cuda_source", "kernels_of", "macros_of", "parameters", "parse", "real_libraries",
-    "setting_for", "source_of", "stubbed_libraries", "switches_of_kernels", "with_cuda_version", "with_kernels",
+    "setting_for", "source_of", "stubbed_libraries", "switches_of_kernels", "template_arguments", "with_cuda_version",
+    "with_kernels",
 ]  # fmt: skip
 
 __getattr__ = lazy_getattr(__name__, __file__)

@@ -146,7 +146,7 @@ def _is_closed(body: str) -> bool:
 
 
 def template_arguments(name: str) -> list[str]:
-    """Return the template arguments of a name."""
+    """Return the template arguments of a name (``tile<8, float>``). A comma in an argument does not separate."""
     parts, depth = [""], 0
     for letter in name.partition("<")[2].rpartition(">")[0]:
         depth += (letter in "<(") - (letter in ">)")

@@ -203,6 +203,11 @@ void other(float* a, float* b, int m) { tile<8, 8, 4, 4><<<1, 7>>>(a, b, m); }
 """
 
 
+def test_launches_of_an_instance_have_arguments_that_contain_commas():
+    launches = host_launches("template <int N> void f(float* x) { k<Pair<int, 4>, N><<<1, N>>>(x); }")["k"]
+    assert [each.block for each in of_instance(launches, "k<Pair<int, 4>, 64>")] == [(64,)]
+
+
 def test_launches_of_an_instance_have_its_template_arguments():
     (one,) = of_instance(host_launches(TILES)["tile"], "tile<128, 64, 8, 4>")
     assert (one.block, one.grid, one.shared) == ((16, 16, 1), ("ceil(m/64)", "ceil(m/128)", "1"), "128*4")
