@@ -205,7 +205,7 @@ void other(float* a, float* b, int m) { tile<8, 8, 4, 4><<<1, 7>>>(a, b, m); }
 
 def test_launches_of_an_instance_have_arguments_that_contain_commas():
     launches = host_launches("template <int N> void f(float* x) { k<Pair<int, 4>, N><<<1, N>>>(x); }")["k"]
-    assert [each.block for each in of_instance(launches, "k<Pair<int, 4>, 64>")] == [(64,)]
+    assert [each.threads for each in of_instance(launches, "k<Pair<int, 4>, 64>")] == [("64",)]
 
 
 def test_launches_of_an_instance_have_its_template_arguments():
