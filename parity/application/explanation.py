@@ -16,7 +16,7 @@ from parity.compilers.targets import DEFAULT_TARGETS
 from parity.model.case import Case
 from parity.model.divergences import divergences
 from parity.model.dtypes import Array
-from parity.model.launch import Buffer, Launch
+from parity.model.launch import WIDE, Buffer, Launch
 from parity.op import Call, Op
 from parity.reference import Limits
 from parity.reference.accuracy import Accuracy
@@ -124,8 +124,14 @@ def _printed(suite: Suite, op: Op, call: Call) -> str:
 def _launch(args: str, launch: Launch) -> Iterator[tuple[str, str]]:
     yield "arguments", args
     yield "launch", str(launch)
-    yield "grid", f"{_dims(launch.grid)} blocks of {_dims(launch.block)} threads, {launch.shared_bytes} B shared"
+    yield "grid", _geometry(launch)
+    if launch.wide:
+        yield "", f"{_geometry(launch.wide)}, with wavefronts of {WIDE} lanes"
     yield "emulated", f"with {chosen_results(launch)}, where an instruction is approximate"
+
+
+def _geometry(launch: Launch) -> str:
+    return f"{_dims(launch.grid)} blocks of {_dims(launch.block)} threads, {launch.shared_bytes} B shared"
 
 
 def _dims(dims: tuple[int, int, int]) -> str:

@@ -93,7 +93,7 @@ def judge(
         return CheckedCase(case, Verdict(Status.UNSUPPORTED, BEYOND_TARGET, detail=detail))
     if absent := [each.kernel for each in launch.sequence if each.kernel not in code.kernels]:
         verdict = Verdict(Status.MISSING, "missing kernel", detail=str(MissingKernel(absent[0], code)))
-        return CheckedCase(case, verdict, str(call.launch))
+        return CheckedCase(case, verdict, call.text_on(code))
     judge_outcome = partial(
         _judged,
         call=call,
@@ -111,7 +111,7 @@ def judge(
     return CheckedCase(
         case,
         _placed(judged.verdict, call, outcome),
-        "" if judged.verdict.passed else str(call.launch),
+        "" if judged.verdict.passed else call.text_on(code),
         wrong_inputs(judged.call, judged.verdict),
         outcome.instructions,
         lost=outcome.fault is not None and outcome.fault.lost,

@@ -104,6 +104,10 @@ class Call:
         """Return the call with the kernels' symbols in a code object. Kernels with C++ linkage have mangled symbols."""
         return replace(self, launch=with_symbols(self.launch, code))
 
+    def text_on(self, code: CodeObject) -> str:
+        """Return the launches on the code object's target as text, with the kernels' names in the source."""
+        return str(_on_target(self.launch, code.target))
+
 
 @dataclass(frozen=True)
 class Work:
@@ -120,10 +124,16 @@ class Work:
         return max(self.bytes, self.operations)
 
 
+def _on_target(launch: Launch, name: str) -> Launch:
+    """Return the launch for the wavefronts of a target."""
+    if launch.wide is None or target(name).wavefront != WIDE:
+        return launch
+    return replace(launch.wide, constants=launch.constants, results=launch.results, ended=launch.ended)
+
+
 def with_symbols(launch: Launch, code: CodeObject) -> Launch:
     """Return the launch on the code object's target, with its kernels' symbols there, and with what it defines."""
-    if launch.wide and target(code.target).wavefront == WIDE:
-        launch = replace(launch.wide, constants=launch.constants, results=launch.results, ended=launch.ended)
+    launch = _on_target(launch, code.target)
     kernel, then = code.symbol(launch.kernel), tuple(with_symbols(each, code) for each in launch.then)
     if launch.by_code and kernel in code.kernels:
         found = code.kernels[kernel]

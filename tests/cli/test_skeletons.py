@@ -342,6 +342,11 @@ def test_init_launches_kernels_as_their_host_does(inferred, parity, tmp_path, ed
     edit(tmp_path / "cases" / "kernels.py", '"warpSize, 4"', '"32, 4"')
     failed = parity(*run).out
     assert "FAIL  summed on gfx90a (emulated)" in failed, failed
+    edit(tmp_path / "cases" / "kernels.py", '"32, 4"', '"warpSize, 4"')
+    edit(tmp_path / "src" / "kernels.cu", "y + threadIdx.y] = sum;", "y + threadIdx.y] = sum + (C10_WARP_SIZE == 64);")
+    failed = parity(*run).out
+    assert "FAIL  summed on gfx90a (emulated)" in failed and "64x4x1>>>" in failed, failed
+    assert "64x4x1 threads" in parity("explain", "kernels.summed[f32](x=3x8~normal@0)").out
 
 
 def test_init_doubts_printed_numbers_that_round_differently(inferred):
