@@ -64,10 +64,12 @@ def candidate_conditions(
 
     ``hint`` is the block and the condition of a similar kernel. ``is_open`` says that the host's code does not fix the
     number of threads. ``grid`` and ``threads`` are the host's formulas. A host that rounds a quotient down expects
-    multiples, and so do warps whose threads exchange values.
+    multiples, and so do warps whose threads use the values of all others.
     """
     if experiment.flow.crosses and threads in experiment.numbers:
-        yield Condition(WARP, one=threads)
+        experiment.observe(numbers_for(Condition(), experiment.numbers, block)[0], (1, 1, 1), block, 0)
+        if experiment.launches.undefined:
+            yield Condition(WARP, one=threads)
     for name, unit in itertools.chain(*map(_ROUNDED_DOWN.findall, grid)):
         if name in experiment.numbers:
             yield Condition(int(unit), one=name)

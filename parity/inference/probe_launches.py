@@ -116,6 +116,7 @@ class ProbeLaunches:
     ``device`` executes at most ``budget`` instructions per launch, ``share`` divides the usual limits, and no launch
     begins after ``deadline`` (``time.process_time``). ``fault`` describes the first launch that failed, ``race`` the
     first one with a data race in shared memory, and ``raced`` are the configurations with one in global memory.
+    ``undefined`` is True if a launch has used the value of a thread that a warp does not have.
     ``cost`` is the number of instructions of the last launch, and ``too_long`` are the configurations that need more.
     ``before`` is True as long as every launch ends with an access before the begin of a buffer that is not far away,
     as from a null pointer, and that does not depend on the content of tensors. The buffer is an argument, not a field
@@ -138,7 +139,7 @@ class ProbeLaunches:
         # A scalar that each wavefront of a Triton kernel loads, and one of them stores, is a race without effect.
         mask = RACE_MASKS[0] if code.kernels[kernel].converged else 0
         self._options = LaunchOptions(race_mask=mask, lds_races=lds_races)
-        self.fault, self.race, self.cost, self.before = "", "", 0, True
+        self.fault, self.race, self.cost, self.before, self.undefined = "", "", 0, True, False
         self.too_long, self.raced = set[object](), set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
         self._grown, self._large = dict[str, int](), set[object]()
@@ -269,6 +270,7 @@ class ProbeLaunches:
                 self.raced.add(config.key)
             return None
         self.cost = stats.instructions
+        self.undefined |= stats.undefined is not None
         self._instructions -= self.cost
         return contents
 
