@@ -25,7 +25,6 @@ from parity.errors import MissingTool, UsageError, display_path, nearest, plural
 from parity.inference.case_file import is_inferred
 from parity.inference.host_launches import HostTexts
 from parity.inference.prober import Prober
-from parity.inference.structures import Structures
 from parity.inference.triton_inference import triton_skeletons
 from parity.inference.triton_source import triton_kernels
 from parity.model.code_object import Kernel, idle, source_name, unqualified
@@ -292,7 +291,7 @@ def _host_code(
     """Return what the host's code and a capture show of the kernels of a module, whose file is ``path``."""
     macros = macros_of((*project.sides.cuda.flags, *(each.flag for each in one.switches)))
     names = {unqualified(source_name(each.name)) for each in kernels}
-    return HostCode(texts.launches(path, macros, names), Structures(texts.whole(path)), chosen.captured)
+    return HostCode(texts.launches(path, macros, names), texts.structures(path), chosen.captured)
 
 
 def _kernels_of_other_sources(

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from parity.compilers.targets import DEFAULT_TARGETS, target
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch
 from parity.inference.spec import GRID_EXTENTS, STRIDE, Numbers, Triple
@@ -17,7 +18,7 @@ MAX_THREADS = 1024
 """Threads of a block at most."""
 MAX_SHARED = 48 << 10
 """Bytes of dynamic shared memory of a launch at most."""
-LDS_BYTES = 64 << 10
+LDS_BYTES = min(target(name).lds_bytes for name in DEFAULT_TARGETS)
 """Shared memory of a block on AMD GPUs: more is possible on CUDA's side only."""
 _UNKNOWN = 8
 """Threads along an axis for which the host computes the number of threads, if another axis has a constant."""
@@ -64,6 +65,11 @@ def credible_blocks(name: str, launches: Sequence[HostLaunch], flow: Flow) -> fr
     is_open = flow.dynamic if launches else len(flow.thread_axes) > 1
     is_any = flow.fixed or not (blocks or is_open)
     return None if is_any else frozenset(blocks)
+
+
+def constant_shared(launches: Iterable[HostLaunch]) -> list[int]:
+    """Return the bytes of dynamic shared memory of the launches in which they are constant."""
+    return [int(each.shared) for each in launches if each.shared.isdecimal()]
 
 
 def _given(template: Sequence[str], launches: Iterable[HostLaunch]) -> Iterator[tuple[int, ...]]:

@@ -23,7 +23,7 @@ _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+\.?\d*)[uUlLfF]+\b|\b(\d+\.)f\b")
 _BLOCKS_FOR = re.compile(r"(?i)\w*(?:grid|blocks)\w*")
 """Matches functions that return a block for each part of a number of threads, whose bodies are not a formula."""
 _OF_TYPE = re.compile(r"<[\w:\s]+>(?=\s*\()")
-WARP_SIZES = ("warpSize", "C10_WARP_SIZE", "warp_size")
+WARP_NAMES = ("warpSize", "C10_WARP_SIZE", "warp_size")
 """Names of the width of a warp in host code, unless the code defines them."""
 _IS_REST = r"\((?P<rest>[^?()%]+%(?:[^?()]|\([^?()]*\))+?)"
 _RESTS = (
@@ -131,7 +131,7 @@ class Formulas:
                 if values and name in values:
                     return values[name]
                 text = None if name in kept else self._host.defined(name)
-                if text is None and name in WARP_SIZES:
+                if text is None and name in WARP_NAMES:
                     return ast.Name(WARP_SIZE)
                 given = parsed_arithmetic(text) if text is not None else None
                 if given is None or (isinstance(given, _OPAQUE) and not self._is_known(given)):
@@ -169,7 +169,7 @@ class Formulas:
             return False
 
     def _called(self, node: ast.expr, name: str, args: Sequence[ast.expr], deep: int) -> ast.expr:
-        if name in WARP_SIZES and not args:
+        if name in WARP_NAMES and not args:
             return ast.Name(WARP_SIZE)
         if name in ("ceil", "ceilf") and len(args) == 1:
             parts = _parts(args[0], ast.FloorDiv)

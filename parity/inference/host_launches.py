@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from parity.compilers.compile_options import CompileOptions
-from parity.inference.host_formulas import CAST, OPERATORS, WARP_SIZES, Formulas, HostValues, parsed_arithmetic
-from parity.inference.structures import SIZES
+from parity.inference.host_formulas import CAST, OPERATORS, WARP_NAMES, Formulas, HostValues, parsed_arithmetic
+from parity.inference.structures import SIZES, Structures
 from parity.model.launch import WARP_SIZE
 from parity.platform.files import find_below, read_content
 from parity.porting import (
@@ -120,6 +120,7 @@ class HostTexts:
         self._given = {_absolute(path): path for path in self._texts}
         self._read: dict[Path, str] = {}
         self._found: dict[Path, list[Path]] = {}
+        self._structures: dict[Path, Structures] = {}
         self._launched = {path: {*_LAUNCHED.findall(text)} for path, text in self._texts.items() if "<<<" in text}
 
     def launches(
@@ -179,6 +180,12 @@ class HostTexts:
     def whole(self, path: Path) -> str:
         """Return the text of a file, followed by the headers of the project that it includes."""
         return "\n".join(self._texts.get(one, "") for one in self._files(path))
+
+    def structures(self, path: Path) -> Structures:
+        """Return the structures of a file and the headers of the project that it includes."""
+        if path not in self._structures:
+            self._structures[path] = Structures(self.whole(path))
+        return self._structures[path]
 
     def _files(self, path: Path) -> list[Path]:
         """Return a file and the headers that it includes. Of headers outside of the folder, the nearest are enough."""
@@ -373,7 +380,7 @@ class _HostDefinitions:
                 break
             given = self._last(self._values, text, at)
             if given is None or given.strip() == text:
-                return WARP_SIZE if text in WARP_SIZES else text
+                return WARP_SIZE if text in WARP_NAMES else text
             met |= {text}
             text = CAST.sub("", _with_sizes(given)).strip()
         try:

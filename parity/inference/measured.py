@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from parity.errors import UsageError
-from parity.inference.conditions import LDS_BYTES, MAX_THREADS
+from parity.inference.conditions import LDS_BYTES, MAX_THREADS, constant_shared
 from parity.inference.experiment import Experiment
 from parity.inference.host_launches import HostLaunch
 from parity.inference.index_roles import find_roles
@@ -202,8 +202,8 @@ def _given(experiment: Experiment, launches: Sequence[HostLaunch]) -> dict[str, 
 
 def _shared(experiment: Experiment, launches: Sequence[HostLaunch]) -> int:
     """Return the bytes of dynamic shared memory: the most that the host's code has for a constant, or enough."""
-    given = [size for each in launches if each.shared.isdecimal() and (size := int(each.shared)) <= LDS_BYTES]
-    return (max(given, default=0) or _SHARED) if experiment.flow.dynamic else 0
+    given = max((size for size in constant_shared(launches) if size <= LDS_BYTES), default=0)
+    return (given or _SHARED) if experiment.flow.dynamic else 0
 
 
 def _given_grids(launches: Sequence[HostLaunch]) -> Iterator[Triple]:

@@ -24,7 +24,14 @@ from dataclasses import dataclass, field, replace
 
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import UsageError
-from parity.inference.conditions import LDS_BYTES, Condition, credible_blocks, likely_blocks, numbers_for
+from parity.inference.conditions import (
+    LDS_BYTES,
+    Condition,
+    constant_shared,
+    credible_blocks,
+    likely_blocks,
+    numbers_for,
+)
 from parity.inference.data_flow import Flow
 from parity.inference.experiment import GRID_DEFAULTS, Experiment, ProbeLog
 from parity.inference.grid_inference import candidate_specs, hinted_spec
@@ -133,8 +140,7 @@ class Prober:
         return found
 
     def _explained(self, kernel: ProbedKernel) -> InferredSpec | str:
-        given = [int(each.shared) for each in kernel.launches if each.shared.isdecimal()]
-        if kernel.flow.dynamic and (least := min(given, default=0)) > LDS_BYTES:
+        if kernel.flow.dynamic and (least := min(constant_shared(kernel.launches), default=0)) > LDS_BYTES:
             return f"the host launches it with {least} bytes of shared memory, and most AMD GPUs have {LDS_BYTES}"
         return self._like_similar(kernel) or self._probed(kernel)
 

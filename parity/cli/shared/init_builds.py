@@ -19,7 +19,6 @@ from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.errors import ResourceExhausted
 from parity.inference.host_launches import HostTexts
 from parity.inference.skeleton import chosen_instances
-from parity.inference.structures import Structures
 from parity.model.code_object import Kernel, source_name, unqualified
 from parity.platform import subprocesses
 from parity.platform.files import read_text
@@ -46,6 +45,7 @@ class InitBuilds:
     chosen: ChosenKernels
     limit: float
     slow: dict[str, float] = field(default_factory=dict)
+    _times: dict[str, float] = field(default_factory=dict)
 
     def build(
         self,
@@ -60,7 +60,7 @@ class InitBuilds:
         """
         targets = [*targets]
         paths = {module: self.modules[module] for module in modules if module not in self.slow}
-        seconds = {module: self._seconds(path) for module, path in paths.items()}
+        self._times |= {module: self._seconds(path) for module, path in paths.items() if module not in self._times}
         found, ended, over = list[Built](), threading.Event(), threading.Event()
 
         def collect(one: Built) -> None:
@@ -70,7 +70,7 @@ class InitBuilds:
 
         def unfinished() -> dict[str, float]:
             counts = Counter(one.module for one in [*found])
-            return {module: limit for module, limit in seconds.items() if counts[module] < len(targets)}
+            return {module: self._times[module] for module in paths if counts[module] < len(targets)}
 
         def watch() -> None:
             count, end = -1, 0.0
@@ -90,7 +90,8 @@ class InitBuilds:
             if not over.is_set():
                 raise
             self.slow |= unfinished()
-            found.sort(key=lambda one: [*paths].index(one.module))
+            order = [*paths]
+            found.sort(key=lambda one: order.index(one.module))
             return [one for one in found if one.module not in self.slow]
         finally:
             ended.set()
@@ -131,10 +132,7 @@ class InitBuilds:
             kernels = [
                 each for name, each in kernels_in(surveyed[module]).items() if self.chosen.has_kernel(module, name)
             ]
-            structures, (_, known) = (
-                Structures(self.texts.whole(self.modules[module])),
-                case_file_of(self.project, module),
-            )
+            structures, (_, known) = self.texts.structures(self.modules[module]), case_file_of(self.project, module)
             if found := chosen_instances(module, kernels, structures, known, max(1, size)):
                 names[module] = found
         return names
