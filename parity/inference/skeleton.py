@@ -156,7 +156,8 @@ def skeletons(
         launches: The launches in host code, by the kernel's name without namespaces.
         known: The text of a case file. Kernels in it are left out.
         limit: The processor time for each template, in seconds. Its first instance may take longer.
-        empty: Symbols of instances that were not compiled (``chosen_instances``).
+        empty: Symbols of instances that were not compiled (``chosen_instances``). A template without other instances
+            does nothing at all.
     """
     signatures = list[Signature]()
     for kernel in kernels:
@@ -170,7 +171,7 @@ def skeletons(
     wanted = _wanted(name, signatures, known)
     for base, instances in wanted.items():
         left, used = len(instances), 0.0
-        compiled = [each for each in instances if not any(one.symbol in empty for one in each[1])]
+        compiled = [each for each in instances if not any(one.symbol in empty for one in each[1])] or instances
         for op, alike in _chosen(compiled, _most(wanted)):
             if used > limit / 2:  # the other half is for their trial
                 break

@@ -201,6 +201,12 @@ def test_file_with_very_many_instances_has_some_ops_of_each_template():
     assert len([*skeletons(PurePath("k.cu"), "k", many[:24])]) == 24
 
 
+def test_template_without_any_code_has_ops_as_if_it_had():
+    many = [replace(KERNEL, name=f"_Z4tileILi{i}EEvPKfPff") for i in range(9)]
+    found = [each.name for each in skeletons(PurePath("k.cu"), "k", many)]
+    assert found == [each.name for each in skeletons(PurePath("k.cu"), "k", many, empty=[each.name for each in many])]
+
+
 def test_instances_with_other_types_come_first_until_the_time_of_their_template_is_over():
     names = [f"_Z4tileI{kind}Li{i}EEvPKfPff" for i in range(40) for kind in ("2HaIdE", "2HaIfE")]
     many = [replace(KERNEL, name=name) for name in names]
