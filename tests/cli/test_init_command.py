@@ -331,6 +331,14 @@ def test_init_guesses_no_arguments_of_templates_that_an_including_source_has(par
     assert "halved" in (tmp_path / "cases" / "whole.py").read_text()
 
 
+def test_init_leaves_guessed_templates_out_that_do_not_compile(parity, tmp_path, sources, compiled, with_nvcc):
+    wrong = "template <class T> __global__ void wrong(T* y) { y->missing(); }\n"
+    sources(one=f"// {uuid4()}\n{ADD.format('adds')}{wrong}")
+    assert parity("init", "--kernels", "src").code == 0
+    assert "\nadds_op = Op(" in (tmp_path / "cases" / "one.py").read_text()
+    assert [vendor for vendor, _ in compiled][-1] == "cuda", "a trial compiles nothing again"
+
+
 def test_init_ends_compilers_that_take_too_long(parity, tmp_path, sources, monkeypatch, with_nvcc):
     sources(fast=f"// {uuid4()}\n{ADD.format('first')}", slow=f"// {uuid4()}\n{ADD.format('second')}")
 

@@ -141,8 +141,8 @@ class InitBuilds:
         """Build modules again with the kernel templates that nothing in their sources instantiates, if these compile.
 
         Templates that a source which includes a module's file instantiates are declared there.
-        The settings then also name the templates that the first build guessed, so that CUDA's side has the same
-        kernels.
+        The settings then also name the templates that builds guessed, so that CUDA's side has the same kernels, and
+        trials build nothing again.
         """
         guesses = dict[str, tuple[str, ...]]()
         included = {one.module: self.texts.included_sources(self.modules[one.module]) for one in built}
@@ -154,12 +154,12 @@ class InitBuilds:
                 found = guess_instantiations(self.texts.own(path), (self.texts.whole(path),), known)
                 guesses[each.module] = tuple(dict.fromkeys(map(str, found)))
         modules = [module for module, names in guesses.items() if names]
+        with_guesses = _with_kernels(settings, guesses)
+        better = {each.module: each for each in self.build(modules, [DEFAULT_TARGETS[0]], with_guesses) if each.entries}
+        guesses = {module: names for module, names in guesses.items() if module in better}
         for each in (each for each in built if each.guessed):
             guesses[each.module] = tuple(name for name in map(source_name, each.entries) if "<" in name)
-        kernels = {**settings.kernels, **{module: (*settings.kernels[module], *guesses[module]) for module in guesses}}
-        settings = replace(settings, kernels=kernels)
-        better = {each.module: each for each in self.build(modules, [DEFAULT_TARGETS[0]], settings) if each.entries}
-        return settings, [better.get(each.module, each) for each in built]
+        return _with_kernels(settings, guesses), [better.get(each.module, each) for each in built]
 
 
 def case_file_of(project: Project, module: str) -> tuple[Path, str]:
@@ -171,6 +171,11 @@ def case_file_of(project: Project, module: str) -> tuple[Path, str]:
 def kernels_in(built: Built) -> Mapping[str, Kernel]:
     """Return the kernels of a module by symbol; none if it does not compile."""
     return built.code_object.kernels if built.code_object else {}
+
+
+def _with_kernels(settings: BuildSettings, more: Mapping[str, tuple[str, ...]]) -> BuildSettings:
+    kernels = {module: (*settings.kernels[module], *names) for module, names in more.items()}
+    return replace(settings, kernels={**settings.kernels, **kernels})
 
 
 def _size(built: Built) -> int:
