@@ -23,24 +23,25 @@ def build_named(
     *,
     jobs: int | None = None,
     progress: BuildCallbacks | None = None,
-) -> list[Built]:
+) -> tuple[Suite, list[Built]]:
     """Build modules of a suite. Instances of templates that no op names are empty, if parity init declared the ops.
 
     A module in which a kernel with an op does not compile this way, or does nothing, is built with all instances.
+    Returns the suite with the instances that were chosen.
 
     Raises:
         UsageError, MissingTool: as ``parity.build.modules.build``.
     """
     modules, targets = [*modules], [*targets]
     named = {module: names for module, names in _named(suite) if module in modules and module not in suite.instantiated}
-    built = build_suite(
-        replace(suite, chosen={**suite.chosen, **named}), modules, targets, jobs=jobs, progress=progress
-    )
+    few = replace(suite, chosen={**suite.chosen, **named})
+    built = build_suite(few, modules, targets, jobs=jobs, progress=progress)
     if whole := {each.module for each in built if each.module in named and _lacks(each, named[each.module])}:
         again = build_suite(suite, [each for each in modules if each in whole], targets, jobs=jobs)
         better = {(each.module, each.target): each for each in again}
         built = [better.get((each.module, each.target), each) for each in built]
-    return built
+        few = replace(few, chosen={name: names for name, names in few.chosen.items() if name not in whole})
+    return few, built
 
 
 def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -256,15 +256,15 @@ class Run:
         Raises:
             UsageError, MissingTool: As ``parity.build.modules.build``.
         """
-        built: Sequence[Built] = ()
+        suite, built = self.suite, list[Built]()
         if targets := self.targets:
             progress = BuildCallbacks(done)
-            built = build_named(self.suite, self.modules, targets, jobs=self.settings.jobs, progress=progress)
+            suite, built = build_named(suite, self.modules, targets, jobs=self.settings.jobs, progress=progress)
         code = self.columns.code(built)
         tasks, problems = self.columns.with_recorded(self.tasks, self.suite)
         tasks = runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code)
         drawing = {"examples": self.examples, "seed": self.seed}
-        plan = Plan.of(self.suite, tasks, code, **drawing, checked=self.settings.checked, known=self.known)
+        plan = Plan.of(suite, tasks, code, **drawing, checked=self.settings.checked, known=self.known)
         plan = replace(plan, compiled=tuple({path: None for each in built for path in each.files}))
         return Prepared(self, tuple(built), plan, tuple(problems))
 

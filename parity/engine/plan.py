@@ -39,6 +39,7 @@ class Plan:
         seconds: Time limit for one case.
         known: The known issues. Known failures are marked and not shrunk.
         sides: Compile options of both sides.
+        instantiated, chosen: As in ``Suite``.
         launches: "any", or "host" if cases keep to the launches of the host code.
         allow_vacuous: As in ``Suite``.
         specs: Replaces the spec of a column's runner where its file lies at another path.
@@ -58,6 +59,8 @@ class Plan:
     seconds: float = SECONDS
     known: KnownIssues = field(default_factory=KnownIssues)
     sides: Sides = field(default_factory=Sides)
+    instantiated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    chosen: Mapping[str, Sequence[str]] = field(default_factory=dict)
     launches: str = "any"
     allow_vacuous: tuple[str, ...] = ()
     specs: Mapping[str, str] = field(default_factory=dict)
@@ -89,6 +92,8 @@ class Plan:
             code,
             known=known or KnownIssues(),
             sides=suite.sides,
+            instantiated=suite.instantiated,
+            chosen=suite.chosen,
             launches=suite.launches,
             imported=suite.imported,
             captured=suite if suite.capture else None,
@@ -110,6 +115,7 @@ class Plan:
             self.files and not {task.op for task in self.tasks} <= found.ops.keys()
         ):  # a case file depends on another case file
             found = load_suite(self.kernels, self.cases, sides=self.sides)
+        found = replace(found, instantiated=self.instantiated, chosen=self.chosen)
         return replace(found, launches=self.launches, allow_vacuous=self.allow_vacuous)
 
     @property

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from parity.application import case_files
-from parity.application.run import Prepared
+from parity.application.run import Prepared, Run
 from parity.build.compilation import compile_source
 from parity.cli import init
 from parity.cli.shared import init_builds
@@ -302,6 +302,7 @@ def test_init_compiles_some_of_many_instances(parity, tmp_path, sources, compile
     result = parity("run", "--target", "gfx1100", "--examples", "10")
     assert result.code == 0 and "PASS  19 kernels," in result.out, result.out + result.err
     assert sorted(compiled) == [("amd", 19), ("cuda", 19)], "a run compiles the instances with an op"
+    assert len(Run.of(targets=["gfx1100"]).build().plan.suite().chosen["many"]) == 19, "workers compile no others"
     assert parity("init").code == 0
     assert (tmp_path / "cases" / "many.py").read_text().count("Op(\n") == 37
 
