@@ -23,6 +23,7 @@ from parity.errors import NotAvailable, UsageError
 from parity.inference.case_file import case_file
 from parity.inference.skeleton import DIVERGES, LEFT_OUT, TOO_LITTLE, UNSET, Skeleton
 from parity.inference.spec import RACES, in_one_line, is_mistake, is_scatter
+from parity.inference.time_limit import TimeLimit
 from parity.op import Op
 from parity.platform.files import naming_write_errors, read_text
 from parity.suite.loading import Suite, load_suite
@@ -34,7 +35,8 @@ _TRY_AFTER, _TRY_INSIDE = 30, 300
 """Seconds after which new declarations are tried, between modules and inside a module. Each trial compiles a module."""
 _FEW = 2
 """Cases to draw of each op at first."""
-_TOO_SLOW = "the time limit (--limit) ended before any of its cases"
+_TOO_SLOW = "before any of its cases"
+"""The end of the message for an op whose time was over too early."""
 
 
 @dataclass
@@ -54,14 +56,14 @@ class _Decided(KeyboardInterrupt):
 class CaseFiles:
     """The case files that a command writes.
 
-    ``limit`` is the time to try each op, in seconds. ``cuda`` and ``other`` are the targets to try ops on. ``files``
+    ``limit`` is the time of each kernel template. ``cuda`` and ``other`` are the targets to try ops on. ``files``
     are the files in order. ``untried`` ops have not been executed yet. ``asked`` says why an op cannot be declared yet,
     by name. ``progress`` displays trials. ``instantiated`` and ``chosen`` are the templates that modules are built with
     (``BuildSettings``), so that trials do not build them again.
     """
 
     project: Project
-    limit: float
+    limit: TimeLimit
     progress: Callable[[bool], AbstractContextManager[tuple[Progress, Callable[[str], None]]]]
     cuda: str = CUDA_TARGET
     other: str = DEFAULT_TARGETS[0]
@@ -102,12 +104,18 @@ class CaseFiles:
             file, op = self.untried[name]
             if reason.startswith(RACES):  # the declaration shows it
                 file.ops[file.ops.index(op)] = replace(op, finding=reason)
-            elif reason == _TOO_SLOW or (better := op.again(reason)) is None:
+            elif reason.endswith(_TOO_SLOW) or not self.limit.left(op.template):
+                self.asked[name] = reason if _TOO_SLOW in reason else f"{reason}; {self.limit.spent}"
+            elif (better := self._again(op, reason)) is None:
                 self.asked[name] = reason
             else:
                 file.ops[file.ops.index(op)] = better
                 again[name] = file, better
         self.untried = again
+
+    def _again(self, op: Skeleton, reason: str) -> Skeleton | None:
+        with self.limit.step(op.template):
+            return op.again(reason)
 
     def write_tried(self) -> None:
         """Write all files without the ops that are still to be executed. The next parity init declares these."""
@@ -147,7 +155,7 @@ class CaseFiles:
                 for name in rest.keys() - failed.keys() - records.keys():
                     tried = few.get(name, [])
                     if all(map(_shows_too_little, tried)):
-                        failed[name] = _misdeclared(tried[0], rest[name], suite.op(name)) if tried else _TOO_SLOW
+                        failed[name] = _misdeclared(tried[0], rest[name], suite.op(name)) if tried else self._too_slow
                 few = records
         return failed
 
@@ -159,15 +167,18 @@ class CaseFiles:
         After an interruption, ops of which a case succeeded, here or among ``few``, are no longer untried.
         """
         entries = tuple(entry for entry in run.suite.entries if entry.op.name in untried)
-        run, failed, end = replace(run, selection=Selection(entries)), dict[str, str](), math.inf
+        run, failed, last, end = replace(run, selection=Selection(entries)), dict[str, str](), math.inf, math.inf
         is_first = run.settings.examples == _FEW
 
         def judge(record: CaseRecord) -> None:
+            nonlocal last
+            before, last = last, time.monotonic()
+            self.limit.charge(untried[record.op].template, last - before)
             skips = is_first and _shows_too_little(record)
             reason = "" if skips else _misdeclared(record, untried[record.op], run.suite.op(record.op))
             if reason and not (reason.startswith(RACES) and record.op in failed):
                 failed[record.op] = reason
-            if time.monotonic() > end or (is_first and failed.keys() == untried.keys()):
+            if last > end or (is_first and failed.keys() == untried.keys()):
                 raise _Decided
 
         with self.progress(shown) as (report, _):
@@ -176,7 +187,8 @@ class CaseFiles:
             if is_first:  # case by case, because most declarations that fail do so at once
                 tasks = [each for task in tasks for each in _single_cases(prepared.plan, run.suite, task)]
             prepared = replace(prepared, plan=replace(prepared.plan, tasks=tuple(tasks)))
-            end = time.monotonic() + self.limit * len({each.template for each in untried.values()})
+            last = time.monotonic()
+            end = last + sum(map(self.limit.left, {each.template for each in untried.values()}))
             results = prepared.execute(report, judge)
         judged = dict[str, list[CaseRecord]]()
         for record in results.records:
@@ -188,8 +200,14 @@ class CaseFiles:
                     self.untried.pop(name, None)
             raise results.stopped
         if is_first and results.stopped:
-            failed |= dict.fromkeys(untried.keys() - {record.op for record in results.records} - {*failed}, _TOO_SLOW)
+            failed |= dict.fromkeys(
+                untried.keys() - {record.op for record in results.records} - {*failed}, self._too_slow
+            )
         return failed, judged
+
+    @property
+    def _too_slow(self) -> str:
+        return f"{self.limit.spent} {_TOO_SLOW}"
 
     @property
     def left_out(self) -> list[Skeleton]:

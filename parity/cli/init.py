@@ -25,6 +25,7 @@ from parity.errors import MissingTool, UsageError, display_path, nearest, plural
 from parity.inference.case_file import is_inferred
 from parity.inference.host_launches import HostTexts
 from parity.inference.prober import Prober
+from parity.inference.time_limit import TimeLimit
 from parity.inference.triton_inference import triton_skeletons
 from parity.inference.triton_source import triton_kernels
 from parity.model.code_object import Kernel, idle, source_name, unqualified
@@ -75,7 +76,7 @@ def main(arguments: argparse.Namespace) -> int:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
     _write_settings(config, arguments.kernels, arguments.cases)
     if has_own:  # after the settings, so that a repeated parity init continues after an interruption
-        written, declared = _write_cases(Project(kernels, cases), chosen, arguments.limit)
+        written, declared = _write_cases(Project(kernels, cases), chosen, TimeLimit(arguments.limit))
     console = output()
     for path in (*written, config, *_ci(folder, arguments.ci), *_ignore(folder)):
         console.print(f"wrote {path}")
@@ -109,8 +110,8 @@ def _declare_triton(folder: Path, config: Path, arguments: argparse.Namespace) -
     if read_settings(config) is None:
         written.append(_write_settings(config, os.path.relpath(root, folder.resolve()), arguments.cases))
     project, roots = find_project(folder), [top, *(top / name for name in ("src", "python"))]
-    cases = CaseFiles(project, arguments.limit, run_progress, TRITON_TARGETS[0], TRITON_TARGETS[1])
-    prober = Prober(arguments.limit)
+    limit = TimeLimit(arguments.limit)
+    cases, prober = CaseFiles(project, limit, run_progress, TRITON_TARGETS[0], TRITON_TARGETS[1]), Prober(limit)
     for file in dict.fromkeys(each.path for each in kernels):
         own = [each for each in kernels if each.path == file]
         source = file.relative_to(project.kernels.resolve())
@@ -177,7 +178,7 @@ def _complete(folder: Path, config: Path, chosen: ChosenKernels, arguments: argp
     """
     project = find_project(folder)
     has_kernels = project.kernels.is_dir()
-    files, declared = _write_cases(project, chosen, arguments.limit, quiet=True) if has_kernels else ([], 0)
+    files, declared = _write_cases(project, chosen, TimeLimit(arguments.limit), quiet=True) if has_kernels else ([], 0)
     written = [*files, *_ci(folder, arguments.ci)]
     if not written:
         raise UsageError(f"{config} has a [tool.parity] already: this is a project; see it with parity list")
@@ -195,7 +196,7 @@ def _next(cases: Path, declared: int, there: str = "") -> str:
 
 
 def _write_cases(
-    project: Project, chosen: ChosenKernels, limit: float, *, quiet: bool = False
+    project: Project, chosen: ChosenKernels, limit: TimeLimit, *, quiet: bool = False
 ) -> tuple[list[Path], int]:
     """Write a case file for every module that compiles, or add the kernels that its file from parity init lacks.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -114,7 +112,7 @@ class ProbeLaunches:
     """Runs the launches of one kernel, each configuration once.
 
     ``device`` executes at most ``budget`` instructions per launch, ``share`` divides the usual limits, and no launch
-    begins after ``deadline`` (``time.process_time``). ``fault`` describes the first launch that failed, ``race`` the
+    begins if ``ended`` returns that the time is over. ``fault`` describes the first launch that failed, ``race`` the
     first one with a data race in shared memory, and ``raced`` are the configurations with one in global memory.
     ``undefined`` is True if a launch has used the value of a thread that a warp does not have.
     ``cost`` is the number of instructions of the last launch, and ``too_long`` are the configurations that need more.
@@ -128,14 +126,14 @@ class ProbeLaunches:
 
     def __init__(
         self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int,
-        deadline: float = math.inf, budget: int = BUDGET, constants: Mapping[str, Array] | None = None,
+        ended: Callable[[], str] = str, budget: int = BUDGET, constants: Mapping[str, Array] | None = None,
         blocks: Collection[Triple] | None = None, *, grows: bool = False, lds_races: bool = False,
     ) -> None:  # fmt: skip
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
         self._budget, self._constants, self._blocks, self._grows = budget, constants or {}, blocks, grows
         self._launches = (_MOST_LAUNCHES if budget == BUDGET else _MORE_LAUNCHES) // share
         self._instructions = _MOST_INSTRUCTIONS // share * (budget // BUDGET)
-        self._deadline = deadline
+        self._ended = ended
         # A scalar that each wavefront of a Triton kernel loads, and one of them stores, is a race without effect.
         mask = RACE_MASKS[0] if code.kernels[kernel].converged else 0
         self._options = LaunchOptions(race_mask=mask, lds_races=lds_races)
@@ -237,8 +235,8 @@ class ProbeLaunches:
         Raises:
             MemoryFault: the allocations are too small.
         """
-        if time.process_time() > self._deadline:
-            raise ProbeLimit("the time limit (--limit) ended its inference")
+        if message := self._ended():
+            raise ProbeLimit(message)
         if not self._launches or self._instructions < 0:
             raise ProbeLimit
         self._launches -= 1

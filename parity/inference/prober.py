@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -55,14 +54,13 @@ from parity.inference.spec import (
     triple,
 )
 from parity.inference.strides import strides_of_structures
+from parity.inference.time_limit import TimeLimit
 from parity.model.code_object import CodeObject, source_name
 from parity.model.dtypes import Array
 from parity.platform.cache import Cache, default_root
 
 _SHARE, _FAILURES = 4, 2
 """Divisor of the usual limits for each hint, and for a kernel after this number of similar kernels failed."""
-_SEARCH = 0.7
-"""The share of the time limit to explain a kernel in. The rest is for a single launch."""
 _BLOCKS = 3
 """Blocks to measure a kernel with."""
 _Ends = tuple[Mapping[str, int], ...]
@@ -100,11 +98,11 @@ class ProbedKernel:
 class Prober:
     """Infers specifications of kernels on an emulated device.
 
-    ``limit`` is the processor time for each kernel in seconds.
+    ``limit`` is the time for each kernel. Each search uses at most half of what is left of it.
     """
 
-    def __init__(self, limit: float = math.inf) -> None:
-        self.limit = limit
+    def __init__(self, limit: TimeLimit | None = None) -> None:
+        self.limit = limit or TimeLimit()
         self._deadline = math.inf
         self._hints: dict[object, tuple[Triple, Condition]] = {}
         self._failures = Counter[object]()
@@ -124,7 +122,7 @@ class Prober:
         """
         key = self._key(kernel)
         if key not in self._results:
-            self._begin(_SEARCH)
+            self._deadline = self.limit.deadline()
             self._results[key] = self._despite_race(kernel, self._explained)
         return self._results[key]
 
@@ -134,7 +132,7 @@ class Prober:
         """Return what ``find`` returns. If that is a race, find out the rest from launches that continue after it."""
         found = find(kernel)
         if isinstance(found, str) and found.startswith(RACES) and not kernel.lds_races:
-            self._begin(1 - _SEARCH)
+            self._deadline = self.limit.deadline()
             rest = find(replace(kernel, lds_races=True))
             return replace(rest, race=found) if isinstance(rest, InferredSpec) else found
         return found
@@ -153,8 +151,9 @@ class Prober:
         own, _, *texts = self._devices[BUDGET].parts(kernel.code, kernel.symbol)
         return own, *texts, tuple(kernel.args), geometries, kernel.limits, tuple(kernel.usual.items()), kernel.lds_races
 
-    def _begin(self, share: float) -> None:
-        self._deadline = time.process_time() + self.limit * share
+    def _ended(self) -> str:
+        """Return that the time is over, or an empty string."""
+        return self.limit.spent if self.limit.clock() > self._deadline else ""
 
     def _probed(self, kernel: ProbedKernel) -> InferredSpec | str:
         found = self._hinted(kernel) or self._searched(kernel)
@@ -201,7 +200,7 @@ class Prober:
         return self._measured[key]
 
     def _measure(self, kernel: ProbedKernel) -> InferredSpec | str:
-        self._begin(1 - _SEARCH)
+        self._deadline = self.limit.deadline()
         blocks = [*itertools.islice(likely_blocks(kernel.name, kernel.launches, kernel.flow), _BLOCKS)]
         experiment = self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET, grows=True)
         hints = [*launch_hints(kernel.name, kernel.launches, kernel.args, kernel.flow)]
@@ -219,7 +218,7 @@ class Prober:
         return replace(spec, whole=self._whole[key])
 
     def _written_whole(self, kernel: ProbedKernel, spec: InferredSpec) -> frozenset[str]:
-        self._begin(1)
+        self._deadline = self.limit.deadline()
         experiment = self._experiment(kernel, spec.made, share=1, budget=LARGE_BUDGET)
         numbers = {each.name: int(spec.made[each.name]) for each in kernel.args if each.is_whole}
         try:
@@ -290,7 +289,7 @@ class Prober:
         formulas = {**strides_of_structures(kernel.args), **made}
         numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in formulas)
         launches = ProbeLaunches(
-            self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._deadline, budget,
+            self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._ended, budget,
             dict(_constants(kernel.flow)), None if made else credible_blocks(kernel.name, kernel.launches, kernel.flow),
             grows=grows, lds_races=kernel.lds_races,
         )  # fmt: skip

@@ -6,10 +6,8 @@ With nvcc, PTX shows which pointers are read and written (``ptx_dataflow.py``), 
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,6 +45,7 @@ from parity.inference.tensor_roles import (
     tensors_by_role,
     written_tensors,
 )
+from parity.inference.time_limit import Template, TimeLimit
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
 from parity.model.launch import PRINTF
@@ -119,9 +118,13 @@ class Skeleton:
         return self.name.rpartition(".")[2]
 
     @property
-    def template(self) -> tuple[str, str]:
+    def template(self) -> Template:
         """The module, and the kernel without arguments of its template: the same for all instances of the template."""
-        return self.name.rpartition(".")[0], self.kernel.partition("(")[0].partition("<")[0]
+        return _template(self.name.rpartition(".")[0], self.kernel)
+
+
+def _template(module: str, kernel: str) -> Template:
+    return module, kernel.partition("(")[0].partition("<")[0]
 
 
 _Instances = dict[str, list[tuple[str, list[Signature]]]]
@@ -137,7 +140,7 @@ def skeletons(
     structures: Structures | None = None,
     launches: Mapping[str, Sequence[HostLaunch]] | None = None,
     known: str = "",
-    limit: float = math.inf,
+    limit: TimeLimit | None = None,
     empty: Collection[str] = (),
 ) -> Iterator[Skeleton]:
     """Yield an op for each kernel of a file. Kernels that differ only in dtypes are one op.
@@ -155,11 +158,11 @@ def skeletons(
         structures: The structures that the sources declare.
         launches: The launches in host code, by the kernel's name without namespaces.
         known: The text of a case file. Kernels in it are left out.
-        limit: The processor time for each template, in seconds. Its first instance may take longer.
+        limit: The time for each template. After half of it, a template gets no further instances.
         empty: Symbols of instances that were not compiled (``chosen_instances``). A template without other instances
             does nothing at all.
     """
-    signatures = list[Signature]()
+    signatures, limit = list[Signature](), limit or TimeLimit()
     for kernel in kernels:
         probe = probes.get(kernel.name) if probes is not None else None
         host = (launches or {}).get(unqualified((spelled(kernel.name) or (kernel.name,))[0]), ())
@@ -170,14 +173,15 @@ def skeletons(
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
     wanted = _wanted(name, signatures, known)
     for base, instances in wanted.items():
-        left, used = len(instances), 0.0
+        left, template = len(instances), _template(name, _widest(instances[0][1]).text)
+        most = limit.left(template)
         compiled = [each for each in instances if not any(one.symbol in empty for one in each[1])] or instances
         for op, alike in _chosen(compiled, _most(wanted)):
-            if used > limit / 2:  # the other half is for their trial
+            if limit.left(template) < most / 2:  # the other half is for their trial
                 break
-            begin = time.process_time()
-            found = _skeleton(op, place, alike)
-            left, used = left - 1, used + time.process_time() - begin
+            with limit.step(template):
+                found = _skeleton(op, place, alike)
+            left -= 1
             yield found
         if left:
             yield Skeleton("", base, omitted=f"{left} {LEFT_OUT}")
@@ -288,7 +292,7 @@ class _Attempt:
 
 def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt = _Attempt()) -> Skeleton:
     """Return the op of kernels that differ only in dtypes."""
-    one = max(alike, key=_most_lanes)  # wide accesses need sizes that suit the other kernels as well
+    one = _widest(alike)
     if "__hip_texture" in one.text or "__hip_surface" in one.text:
         return Skeleton("", one.text, omitted=_TEXTURE)
     pointers = one.tensors
@@ -451,6 +455,11 @@ def _keywords(
         *call.launch,
         Keyword("grid_stride", _is_strided(one, spec)),
     ]
+
+
+def _widest(alike: Sequence[Signature]) -> Signature:
+    """Return the kernel with the most elements of an access. It needs sizes that suit the other kernels as well."""
+    return max(alike, key=_most_lanes)
 
 
 def _most_lanes(one: Signature) -> int:

@@ -60,7 +60,9 @@ def triton_skeletons(
     functions = [_candidates(each, tried) for each, tried in zip(kernels, trials, strict=True)]
     found = first_compiling(root, roots, functions, [target(PROBED), target(OTHER), _NEWEST])
     for kernel, tried, result in zip(kernels, trials, found, strict=True):
-        yield kernel, _skeleton(root, module, kernel, tried, result, prober)
+        with prober.limit.step((module, kernel.name)):
+            skeleton = _skeleton(root, module, kernel, tried, result, prober)
+        yield kernel, skeleton
 
 
 def _candidates(kernel: TritonFunction, tried: Sequence[Specialization]) -> Candidates:

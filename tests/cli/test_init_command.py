@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePath
 from types import SimpleNamespace
 from uuid import uuid4
 
@@ -13,13 +15,17 @@ import pytest
 from parity.application import case_files
 from parity.application.run import Prepared, Run
 from parity.build.compilation import compile_source
+from parity.build.result import Built
 from parity.cli import init
 from parity.cli.shared import init_builds
 from parity.compare.verdict import Fact, Status, Verdict
 from parity.compilers import zig
 from parity.inference import skeleton
+from parity.inference.skeleton import Skeleton
+from parity.inference.time_limit import TimeLimit
 from parity.porting import PortError
 from parity.suite.options import EXAMPLES
+from parity.suite.settings import Project
 
 
 def _declared(tmp_path, module):
@@ -505,7 +511,41 @@ def test_init_time_limit_before_any_case_of_op_asks(parity, tmp_path, sources, m
     monkeypatch.setattr(case_files, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     made = parity("init", "--kernels", "src")
     assert made.code == init.NOTHING_DECLARED and made.err.count("two.") == 2, made.err
-    assert "# To be completed: the time limit (--limit) ended before any" in (tmp_path / "cases" / "two.py").read_text()
+    text = (tmp_path / "cases" / "two.py").read_text()
+    assert "# To be completed: its time limit of 60 s (--limit) ended before any" in text
+
+
+def test_init_trial_has_the_time_that_compiling_left(parity, sources, monkeypatch, with_nvcc):
+    sources(two=ADD.format("first") + ADD.format("second"))
+    monkeypatch.setattr(init_builds.InitBuilds, "_charge", lambda self, *built: self.limit.compile("two", 1000))
+    monkeypatch.setattr(init, "TimeLimit", partial(TimeLimit, clock=float))
+    clock, execute, counts = itertools.count(step=10), Prepared.execute, list[int]()
+
+    def counted(self, *args, **options):
+        results = execute(self, *args, **options)
+        counts.append(len(results.records))
+        return results
+
+    monkeypatch.setattr(case_files, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(Prepared, "execute", counted)
+    parity("init", "--kernels", "src")
+    assert counts[0] == 4, "a quarter of 60 s for each of two kernels"
+
+
+def test_builds_of_a_module_share_its_time():
+    texts = SimpleNamespace(whole=lambda path: ADD.format("first") + ADD.format("second"))
+    builds = init_builds.InitBuilds(None, {"a/b": Path("b.cu")}, texts, None, TimeLimit(60))
+    builds._times = {"a/b": builds._seconds(Path("b.cu"))}
+    builds._charge([Built("a/b", "gfx1030", 5.0), Built("a/b", "sm_90", 10.0)], 30.0)
+    assert builds._left("a/b") == 60 and builds.limit.left(("a_b", "first")) == 45
+
+
+def test_op_whose_time_is_over_is_not_declared_again(tmp_path, monkeypatch):
+    files = case_files.CaseFiles(Project(tmp_path, tmp_path), TimeLimit(0), None)
+    monkeypatch.setattr(files, "_failed", lambda untried, shown: dict.fromkeys(untried, "it fails"))
+    files.add(tmp_path / "one.py", PurePath("one.cu"), Skeleton("one.adds", "adds(x)"), try_it=True)
+    files.try_declarations()
+    assert files.asked == {"one.adds": "it fails; its time limit of 0 s (--limit) ended"}
 
 
 def test_init_interrupted_in_trial_of_declarations_continues_later(parity, tmp_path, sources, monkeypatch, with_nvcc):
@@ -718,7 +758,7 @@ def test_init_ops_without_results_of_amd_are_not_declared(parity, tmp_path, sour
 
     monkeypatch.setattr(Prepared, "execute", cuda_only)
     assert parity("init", "--kernels", "src").code == init.NOTHING_DECLARED
-    assert "# To be completed: the time limit" in (tmp_path / "cases" / "one.py").read_text()
+    assert "# To be completed: its time limit" in (tmp_path / "cases" / "one.py").read_text()
 
 
 def test_init_tries_all_ops_of_a_module_at_once(parity, tmp_path, sources, monkeypatch, with_nvcc):

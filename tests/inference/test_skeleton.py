@@ -9,6 +9,7 @@ from parity.inference.data_flow import Flow, Use
 from parity.inference.host_launches import HostLaunch
 from parity.inference.skeleton import DIVERGES, TOO_LITTLE, skeletons
 from parity.inference.spec import IndexRole, InferredSpec
+from parity.inference.time_limit import TimeLimit
 from parity.model.code_object import Argument, Kernel
 
 ARGS = (Argument("x", 0, 8, "global_buffer"), Argument("y", 8, 8, "global_buffer"), Argument("low", 16, 4, "by_value"))
@@ -212,5 +213,8 @@ def test_instances_with_other_types_come_first_until_the_time_of_their_template_
     many = [replace(KERNEL, name=name) for name in names]
     found = [*skeletons(PurePath("k.cu"), "k", many)]
     assert [each.name for each in found[:3]] == ["k.tile_Ha_float_0", "k.tile_Ha_double_0", "k.tile_Ha_float_4"]
-    one, left = skeletons(PurePath("k.cu"), "k", many, limit=0)
+    limit = TimeLimit(60)
+    limit.charge(("k", "tile"), 10)
+    probes = {name: lambda *asked: limit.charge(("k", "tile"), 30) or "no launch shows it" for name in names}
+    one, left = skeletons(PurePath("k.cu"), "k", many, probes=probes, limit=limit)
     assert one.name == "k.tile_Ha_float_0" and left.omitted.startswith("79 more of its instances have no op")

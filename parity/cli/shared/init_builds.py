@@ -19,6 +19,7 @@ from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.errors import ResourceExhausted
 from parity.inference.host_launches import HostTexts
 from parity.inference.skeleton import chosen_instances
+from parity.inference.time_limit import COMPILING, TimeLimit
 from parity.model.code_object import Kernel, source_name, unqualified
 from parity.platform import subprocesses
 from parity.platform.files import read_text
@@ -26,7 +27,7 @@ from parity.porting import guess_instantiations, has_dependent, is_cuda_source, 
 from parity.suite.settings import Project
 
 _LEAST = 60.0
-"""Seconds to compile a kernel in, even if its inference has less time."""
+"""The least limit for compiling in seconds, even if inference has less."""
 _POLL = 0.1
 """Seconds between two looks at the clock."""
 
@@ -35,15 +36,15 @@ _POLL = 0.1
 class InitBuilds:
     """The builds of ``modules``, whose sources are ``texts``. Only ``chosen`` kernels count.
 
-    ``limit`` is the time for each kernel in seconds. ``slow`` are the modules that took longer. Their compilers are
-    killed, and later builds leave them out.
+    ``limit`` is the time for each kernel. All builds of a module share the part of it for compiling. ``slow`` are the
+    modules that took longer. Their compilers are killed, and later builds leave them out.
     """
 
     project: Project
     modules: Mapping[str, Path]
     texts: HostTexts
     chosen: ChosenKernels
-    limit: float
+    limit: TimeLimit
     slow: dict[str, float] = field(default_factory=dict)
     _times: dict[str, float] = field(default_factory=dict)
 
@@ -61,7 +62,7 @@ class InitBuilds:
         targets = [*targets]
         paths = {module: self.modules[module] for module in modules if module not in self.slow}
         self._times |= {module: self._seconds(path) for module, path in paths.items() if module not in self._times}
-        found, ended, over = list[Built](), threading.Event(), threading.Event()
+        found, ended, over, begin = list[Built](), threading.Event(), threading.Event(), time.monotonic()
 
         def collect(one: Built) -> None:
             found.append(one)
@@ -70,7 +71,7 @@ class InitBuilds:
 
         def unfinished() -> dict[str, float]:
             counts = Counter(one.module for one in [*found])
-            return {module: self._times[module] for module in paths if counts[module] < len(targets)}
+            return {module: self._left(module) for module in paths if counts[module] < len(targets)}
 
         def watch() -> None:
             count, end = -1, 0.0
@@ -89,16 +90,31 @@ class InitBuilds:
         except ResourceExhausted:
             if not over.is_set():
                 raise
-            self.slow |= unfinished()
+            self.slow |= {module: self._times[module] for module in unfinished()}
             order = [*paths]
             found.sort(key=lambda one: order.index(one.module))
             return [one for one in found if one.module not in self.slow]
         finally:
             ended.set()
             thread.join()
+            self._charge(found, time.monotonic() - begin)
+
+    def _charge(self, built: Sequence[Built], seconds: float) -> None:
+        """Divide the time of a build among the kernels of its modules."""
+        whole = sum(one.seconds for one in built) or 1.0
+        for one in built:
+            share = seconds * one.seconds / whole / self._count(self.modules[one.module])
+            self.limit.compile(plain_name(one.module), share)
+
+    def _left(self, module: str) -> float:
+        used = self.limit.compiled.get(plain_name(module), 0.0) * self._count(self.modules[module])
+        return self._times[module] - used
 
     def _seconds(self, path: Path) -> float:
-        return max(_LEAST, self.limit) * max(1, len(kernels_of(self.texts.whole(path))))
+        return COMPILING * max(_LEAST, self.limit.seconds) * self._count(path)
+
+    def _count(self, path: Path) -> int:
+        return max(1, len(kernels_of(self.texts.whole(path))))
 
     def choose(self, settings: BuildSettings) -> BuildSettings:
         """Choose instances to compile in modules with many of them. Empty instances, which compile fast, show names.
