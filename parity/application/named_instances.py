@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,11 @@ from parity.model.code_object import idle
 from parity.platform.files import read_text
 from parity.porting import closure, has_dependent, is_cuda_source
 from parity.suite.loading import Suite
+
+_INSTANCE = re.compile(r"\b\w+\s*<[^<>;]+>\s*(?=<<<)")
+"""Matches an instance of a kernel template that host code launches."""
+_MANY = 8
+"""Instances of a source that may take long to compile."""
 
 
 def build_named(
@@ -44,6 +50,11 @@ def build_named(
     return few, built
 
 
+def has_many_instances(text: str) -> bool:
+    """Return True if host code chooses the instances of kernel templates, or launches many."""
+    return has_dependent(text) or len({*_INSTANCE.findall(text)}) > _MANY
+
+
 def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the modules whose host code chooses instances, with the instances that ops of parity init name."""
     names: dict[str, dict[str, None]] = {}
@@ -57,7 +68,7 @@ def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:
     for module, found in names.items():
         if found and module not in suite.missing:
             path, folder = suite.files[module].absolute(), suite.kernels.absolute()
-            if has_dependent("\n".join(closure(path, suite.sides.cuda, folder, texts).files.values())):
+            if has_many_instances("\n".join(closure(path, suite.sides.cuda, folder, texts).files.values())):
                 yield module, tuple(found)
 
 

@@ -64,9 +64,9 @@ _SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
 _POSITION = 4
 """Bytes that a position has at least."""
 _MANY, _FEW = 24, 3
-"""Ops of a file from which on templates share this number, and instances that a template has at least."""
+"""Ops of a file from which on templates share this number, and instances that a template has at least if small."""
 _MOST_CODE = 150_000
-"""Characters in the listings of a template's instances, if these are more than ``_FEW``: seconds of compilation."""
+"""Characters in the PTX of a template's instances, if these are several: seconds of compilation."""
 _CHOICE = re.compile(r"\b(?:\d+|true|false)\b")
 """Matches the arguments of a template that are not types."""
 _USUAL = re.compile(r"\bfloat\b")
@@ -193,11 +193,11 @@ def chosen_instances(
     """Return the names of those instances of templates that get an op, or None if these are most of them.
 
     ``size`` is the number of characters in the listing of an instance. Large instances compile for a long time, so
-    templates have fewer of them; the fewest if it is infinite.
+    templates have fewer of them; one if it is infinite.
     """
     signatures = [read_signature(each, None, None, structures) for each in kernels]
     wanted = _wanted(re.sub(r"\W+", "_", module), signatures, known)
-    few = min(_most(wanted), max(_FEW, int(_MOST_CODE / size)))
+    few = min(_most(wanted), max(1, int(_MOST_CODE / size)))
     names = [source_name(one.symbol) for each in wanted.values() for _, alike in _chosen(each, few) for one in alike]
     return tuple(names) if len(signatures) > 2 * len(names) else None
 

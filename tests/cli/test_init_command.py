@@ -298,7 +298,7 @@ def test_init_compiles_all_instances_if_the_chosen_ones_do_not_compile(parity, s
 def test_init_compiles_some_of_many_instances(parity, tmp_path, sources, compiled, with_nvcc):
     sources(many=f"// {uuid4()}\n{MANY}")  # so that no result is cached
     assert parity("init", "--kernels", "src").code == 0
-    assert compiled[:2] == [("cuda", 0), ("cuda", 3)], "the names, and how large an instance is"
+    assert compiled[:2] == [("cuda", 0), ("cuda", 1)], "the names, and how large an instance is"
     others = compiled[2:]
     assert sorted(others) == [("amd", 19), ("cuda", 19)], "a trial compiles nothing again"  # both at the same time
     text = (tmp_path / "cases" / "many.py").read_text()
@@ -317,8 +317,21 @@ def test_init_compiles_fewer_of_many_large_instances(parity, tmp_path, sources, 
     monkeypatch.setattr(skeleton, "_MOST_CODE", 100)
     sources(many=f"// {uuid4()}\n{MANY.replace('25', '3')}")
     assert parity("init", "--kernels", "src").code == 0
-    assert sorted(compiled) == [("amd", 3), ("cuda", 0), ("cuda", 3)]
-    assert (tmp_path / "cases" / "many.py").read_text().count("Op(\n") == 3
+    assert sorted(compiled) == [("amd", 1), ("cuda", 0), ("cuda", 1)]
+    assert (tmp_path / "cases" / "many.py").read_text().count("Op(\n") == 1
+
+
+def test_init_compiles_some_of_many_launched_instances(parity, sources, compiled, monkeypatch, with_nvcc):
+    monkeypatch.setattr(skeleton, "_MOST_CODE", 100)
+    kernel, launches = MANY.partition("template <class T, int N> void each")[0], ""
+    for i in range(9):
+        launches += f"    added<float, {i}><<<(n + 255) / 256, 256>>>(x, y, n);\n"
+    sources(named=f"// {uuid4()}\n{kernel}void host(const float* x, float* y, int n) {{\n{launches}}}\n")
+    assert parity("init", "--kernels", "src").code == 0
+    assert sorted(compiled) == [("amd", 1), ("cuda", 0), ("cuda", 1)]
+    compiled.clear()
+    assert parity("run", "--target", "gfx1030", "--examples", "5").code == 0
+    assert sorted(compiled) == [("amd", 1), ("cuda", 1)], "a run compiles the instances with an op"
 
 
 def test_init_guesses_no_arguments_of_templates_that_an_including_source_has(parity, tmp_path, sources, monkeypatch):

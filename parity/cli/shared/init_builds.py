@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from parity.application.named_instances import has_many_instances
 from parity.build.modules import build
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
@@ -23,7 +24,7 @@ from parity.inference.time_limit import COMPILING, TimeLimit
 from parity.model.code_object import Kernel, source_name, unqualified
 from parity.platform import subprocesses
 from parity.platform.files import read_text
-from parity.porting import guess_instantiations, has_dependent, is_cuda_source, kernels_of
+from parity.porting import guess_instantiations, is_cuda_source, kernels_of
 from parity.suite.settings import Project
 
 _LEAST = 60.0
@@ -124,7 +125,7 @@ class InitBuilds:
         """
         target = CUDA_TARGET if has_nvcc() else DEFAULT_TARGETS[0]
         sources = {name: path for name, path in self.modules.items() if is_cuda_source(path)}
-        names = {name: () for name, path in sources.items() if has_dependent(self.texts.whole(path))}
+        names = {name: () for name, path in sources.items() if has_many_instances(self.texts.whole(path))}
         surveyed = self._built_with(names, target, settings)
         first = self._names(surveyed, dict.fromkeys(surveyed, math.inf))
         large = {
