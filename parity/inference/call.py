@@ -46,6 +46,7 @@ _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
     "mask": ("-1..2",),
     "order": ("permutation",),
     "ascending": ("consecutive",),
+    "ordered": ("offsets",),
     "ends": ("values.-1",),
 }
 """Data streams for tensors whose elements are bounds, by role."""
@@ -282,7 +283,7 @@ def _indices(spec: InferredSpec) -> dict[str, Literal]:
     """Return how many positions, or which values, the elements of integer tensors have."""
     indices: dict[str, Literal] = dict(spec.indices)
     for name, role in spec.roles.items():
-        if role.use not in ("mask", "places"):
+        if role.use not in ("mask", "places", "ordered"):
             indices[name] = f"{role.bound}+1" if role.bound else spec.shapes[name].replace(" ", "*")
     return indices
 

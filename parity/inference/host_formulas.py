@@ -74,7 +74,11 @@ class Formulas:
         self.grid = tuple(self._text(parsed_arithmetic(part), passed | free) for part in grid)
         known = passed | {name for part in self.grid if part for name in free_names(ast.parse(part, mode="eval"))}
         # The kernel may compute what else is in a formula, such as the number of images, from the other arguments.
-        known |= {name for node in given if node is not None and free_names(node) & passed for name in free_names(node)}
+        known |= {
+            name for node in given
+            if node is not None and free_names(node) & passed and not _divides_other(node, known)
+            for name in free_names(node)
+        }  # fmt: skip
         found, made = list[str](), dict[str, ast.expr]()
         for node, of in zip(nodes, given, strict=True):
             own = _named(node).id if isinstance(node, _ATOMS) else ""
@@ -234,6 +238,12 @@ def parsed_arithmetic(text: str) -> ast.expr | None:
 def _named(node: ast.expr) -> ast.Name:
     """Return a name for an expression that is not arithmetic."""
     return ast.Name(re.sub(r"\W+", "_", ast.unparse(node)).strip("_"))
+
+
+def _divides_other(node: ast.expr, known: Collection[str]) -> bool:
+    """Return True for a quotient of an unknown name, which may have any value."""
+    parts = _parts(node, ast.FloorDiv)
+    return parts is not None and isinstance(parts[0], ast.Name) and parts[0].id not in known
 
 
 def _whole(node: ast.expr) -> int | None:

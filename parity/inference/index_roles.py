@@ -17,7 +17,7 @@ from parity.triton_kernels.names import BOUNDS, LENGTHS
 _MOST_ROLES = 4
 """Such tensors of a kernel at most."""
 _ENTRY_COUNT = re.compile(
-    r"(?i)nnz|non_?zeros|(?:n_?|num_?|no_?of_?)?(?:nnz|edges?)|(?:nnz|edges?)_?(?:n|num|count|size)?"
+    r"(?i)e|nnz|non_?zeros|(?:n_?|num_?|no_?of_?)?(?:nnz|edges?)|(?:nnz|edges?)_?(?:n|num|count|size)?"
 )
 """Matches names for the number of entries of a sparse matrix, or of edges of a graph."""
 _ENTRIES = "nnz"

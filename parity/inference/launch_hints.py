@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from parity.inference.data_flow import Flow
 from parity.inference.host_formulas import compact, free_names, rewritten, with_formulas
 from parity.inference.host_launches import HostLaunch
 from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple, evaluate, trimmed
+from parity.inference.strides import elements_of_structures
 from parity.porting import template_arguments
 
 _COUNTED: Triple = (64, 1, 1)
@@ -78,6 +80,7 @@ def launch_hints(
     the host computes the bytes of shared memory.
     """
     seen = set[tuple[object, ...]]()
+    totals = elements_of_structures(args)
     for launch in launches:
         named = _named(launch, args) if launch.grid and all(launch.grid) else None
         if named is None:
@@ -97,6 +100,10 @@ def launch_hints(
             hint = LaunchHint(each, made, extents, block, threads, shared)
             if (key := (each, *made.items(), block, threads, shared)) not in seen:
                 seen.add(key)
+                # A number in the grid may be the number of elements of a tensor with extents in a structure.
+                numbers = [one.name for one in args if any(one.name in free_names(_tree(text)) for text in each)]
+                for number, text in itertools.product(numbers if totals else (), totals):
+                    yield replace(hint, made={**made, number: text})
                 yield hint
                 if made:
                     yield replace(hint, made={})

@@ -52,7 +52,7 @@ from parity.model.launch import PRINTF
 from parity.op import Op
 
 _TEXTURE = "it uses a texture or a surface, which parity does not emulate"
-UNSET, _OUTSIDE = "never-written", "out-of-bounds"
+UNSET, _OUTSIDE, _ASSERTS = "never-written", "out-of-bounds", "assertion `"
 """Words of failures that a more careful declaration may avoid."""
 TOO_LITTLE = "the cases show too little"
 """Words for cases with which a kernel writes nothing, or only values that wrong results have as well."""
@@ -73,6 +73,8 @@ _USUAL = re.compile(r"\bfloat\b")
 """Matches the usual type of an instance."""
 LEFT_OUT = "more of its instances have no op; the same command adds some each time"
 """The end of the message for a template with too many instances."""
+_ORDERED = "4"
+"""The number of positions of elements in order, unless another tensor determines it."""
 _CALMEST = 2
 """The level of small numbers of the last attempt."""
 _FEW_BLOCKS = ("3",)
@@ -261,6 +263,7 @@ class _Attempt:
     may lead to more, or the host passes tensors of other shapes. ``calm``: if not 0, all numbers are small and not
     negative, because an index may depend on them, and integers are 0 or 1 if 2.
     ``apart``: the elements of integer tensors are distinct and in order, because threads may write to these positions.
+    ``ordered``: they are in order, as the kernel may assert.
     """
 
     single: bool = False
@@ -268,6 +271,7 @@ class _Attempt:
     scale: int = 0
     calm: int = 0
     apart: bool = False
+    ordered: bool = False
 
     def after(self, reason: str) -> _Attempt | None:
         """Return the next attempt after one that failed, or None if no other attempt may succeed."""
@@ -277,6 +281,8 @@ class _Attempt:
             return replace(self, calm=self.calm + 1) if self.calm < _CALMEST else None
         if RACES in reason and not (self.apart or self.calm):
             return replace(self, apart=True)
+        if _ASSERTS in reason and not self.ordered:
+            return replace(self, ordered=True)
         if TOO_LITTLE in reason and self.apart and not self.single:  # small numbers may avoid the race as well
             return replace(self, apart=False, calm=1)
         if UNSET in reason and not self.cautious:
@@ -315,6 +321,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         (tensors.outputs if each.source == PRINTF else tensors.updates)[result] = each.dtype
     if spec:
         spec = _with_distinct(spec, tensors, one) if attempt.apart else spec
+        spec = _with_ordered(spec, tensors) if attempt.ordered else spec
         tensors.inputs.update({table: each.dtype for table, each in tables.items()})
         shapes = {**spec.shapes, **{name: str(each.count) for name, each in (tables | results).items()}}
         ranges = {**spec.ranges, **{name: tables[name].range for name in counts}}
@@ -389,6 +396,13 @@ def _with_distinct(spec: InferredSpec, tensors: Tensors, one: Signature) -> Infe
     roles = {name: role for name, role in spec.roles.items() if role.use != "offsets" or name in shown}
     roles |= {name: replace(role, use="parts") for name, role in roles.items() if role.use == "offsets"}
     return replace(spec, roles={**dict.fromkeys(found, IndexRole("ascending")), **roles})
+
+
+def _with_ordered(spec: InferredSpec, tensors: Tensors) -> InferredSpec:
+    """Return a specification whose integer inputs without another role are in order."""
+    found = {name for name in _positions(tensors.inputs) if name not in spec.roles}
+    roles = dict.fromkeys(found, IndexRole("ordered"))
+    return replace(spec, roles={**roles, **spec.roles}, indices={**dict.fromkeys(found, _ORDERED), **spec.indices})
 
 
 def _positions(kinds: Mapping[str, str]) -> list[str]:

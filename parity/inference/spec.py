@@ -71,13 +71,15 @@ class IndexRole:
 
     ``offsets``: where the rows of a sparse matrix with ``bound`` entries begin. ``parts``: the same, and no row is
     empty. ``places``: floating-point numbers from 0 to 3 that a kernel converts to positions. ``starts`` and
-    ``lengths``: where the
-    parts of ``bound`` entries begin, and their numbers of entries. ``size``: a size in memory, at most
-    ``bound``. ``mask``: elements that a kernel compares with the number ``bound``, or with -1 without one. ``order``:
-    a permutation of all positions. ``ascending``: all positions in order. ``ends``: -1, which ends a list.
+    ``lengths``: where the parts of ``bound`` entries begin, and their numbers of entries. ``size``: a size in memory,
+    at most ``bound``. ``mask``: elements that a kernel compares with the number ``bound``, or with -1 without one.
+    ``order``: a permutation of all positions. ``ascending``: all positions in order. ``ordered``: some of them in
+    order, perhaps several times. ``ends``: -1, which ends a list.
     """
 
-    use: Literal["offsets", "parts", "starts", "lengths", "places", "size", "mask", "order", "ascending", "ends"]
+    use: Literal[
+        "offsets", "parts", "starts", "lengths", "places", "size", "mask", "order", "ascending", "ordered", "ends"
+    ]  # fmt: skip
     bound: str = ""
 
     def content(self, count: int, bound: int) -> np.ndarray[Any, Any]:

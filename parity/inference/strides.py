@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parity.inference.probe_launches import Observation
@@ -15,6 +15,10 @@ _NAME = re.compile(r"(?i)(\w*?)_?(?:stride|pitch)\w*")
 """Matches the name of a stride. The group is what precedes it, often the tensor's name."""
 _FIELD = re.compile(r"(?:\w+_)?(size|stride)s?_+(\d+)")
 """Matches the name of an extent or a stride in a structure that describes a tensor."""
+_RANK = re.compile(r"(?:\w+_)?(?:n|num)?_?dims?_?")
+"""Matches the name of the number of dims in such a structure."""
+_DIMS = 2
+"""The number of dims of a tensor if a structure has it as a number."""
 _RADIX = 12
 """A number larger than any extent in ``_EXTENTS``."""
 _EXTENTS = (7, 5, 3, 11, 2), (3, 7, 11, 2, 5)
@@ -33,17 +37,42 @@ class StrideRule:
 
 
 def strides_of_structures(args: Sequence[KernelArgument]) -> dict[str, str]:
-    """Return formulas of the strides in structures with a pointer, extents and strides, for dense tensors."""
-    found = dict[str, str]()
-    for place in {each.key[0] for each in args if each.is_pointer}:
+    """Return formulas of the strides in structures with a pointer, extents and strides, for dense tensors.
+
+    If such a structure has the number of dims, it is a matrix, and the other extents are 1.
+    """
+    return {name: formula for _, formulas in _structures(args) for name, formula in formulas.items()}
+
+
+def elements_of_structures(args: Sequence[KernelArgument]) -> list[str]:
+    """Return possible numbers of threads for tensors in structures that have the number of dims.
+
+    There is one for each element, or for all elements but the last of each row, which ends the last range of the row.
+    """
+    several = [
+        sizes for sizes, formulas in _structures(args) if len(sizes) == _DIMS and str(_DIMS) in formulas.values()
+    ]
+    return [text for rows, columns in several for text in (f"{rows}*{columns}", f"{rows}*({columns}-1)")]
+
+
+def _structures(args: Sequence[KernelArgument]) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Yield the extents that vary, and the formulas of all other numbers, of each structure with a tensor."""
+    for place in dict.fromkeys(each.key[0] for each in args if each.is_pointer):
         fields: dict[str, dict[int, str]] = {"size": {}, "stride": {}}
-        for each in args:
-            if each.is_whole and each.key[0] == place and (match := _FIELD.fullmatch(each.name)):
-                fields[match[1]][int(match[2])] = each.name
+        numbers = [each.name for each in args if each.is_whole and each.key[0] == place]
+        for name in numbers:
+            if match := _FIELD.fullmatch(name):
+                fields[match[1]][int(match[2])] = name
         sizes, strides = fields.values()
-        if sizes.keys() == strides.keys():
-            found |= {name: "*".join(sizes[j] for j in sorted(sizes) if j > i) or "1" for i, name in strides.items()}
-    return found
+        if not sizes or sizes.keys() != strides.keys():
+            continue
+        ranks = [name for name in numbers if _RANK.fullmatch(name)]
+        count = _DIMS if ranks else len(sizes)
+        known = [sizes[i] for i in sorted(sizes)][:count]
+        formulas = dict.fromkeys(ranks, str(len(known)))
+        for i, (size, stride) in enumerate((sizes[i], strides[i]) for i in sorted(sizes)):
+            formulas |= {stride: "*".join(known[i + 1 :]) or "1"} | ({size: "1"} if i >= count else {})
+        yield known, formulas
 
 
 def find_strides(numbers: Sequence[str], axes: Sequence[str], observe: Observe) -> dict[str, StrideRule]:

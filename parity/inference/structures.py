@@ -48,6 +48,9 @@ template <typename T, size_t N, typename P, typename I> struct GenericPackedTens
 template <typename T, int N, typename I, typename P> class THCDeviceTensor {
     T* data_; I stride_[N], size_[N];
 };
+template <typename T, typename I> struct TensorInfo {
+    T* data; I sizes[25]; I strides[25]; int dims;
+};
 """
 """The tensors of PyTorch and Torch as arguments: their layout, without their functions."""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)

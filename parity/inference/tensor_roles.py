@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parity.inference.data_flow import BEHIND
@@ -17,6 +18,8 @@ from parity.model.launch import PRINTF
 
 _PRINTED = 1 << 16
 """Bytes of text that a kernel may print."""
+_NUMBERED = re.compile(r"(\w+_)\d+:(\w+)=(\d+)")
+"""Matches an element of an array that is a constant."""
 _OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
 
 
@@ -133,7 +136,16 @@ def structured_words(one: Signature, words: Sequence[str]) -> tuple[list[str], d
         widest = max(each.size for each in one.args if each.inside == name)
         fields += _gap(len(fields), ends[name], widest, one.structs[name])
     behind = {each.inside for each in one.args if each.key[1] >= BEHIND}
-    return outside, {"*" * (name in behind) + name: " ".join(fields) for name, fields in structs.items()}
+    return outside, {"*" * (name in behind) + name: " ".join(_joined(fields)) for name, fields in structs.items()}
+
+
+def _joined(fields: Sequence[str]) -> Iterator[str]:
+    """Yield fields, and one field for successive elements of an array that are the same constant."""
+    for _, each in itertools.groupby(
+        fields, lambda one: match.groups() if (match := _NUMBERED.fullmatch(one)) else one
+    ):
+        first, *others = each
+        yield first.replace("=", f"[{1 + len(others)}]=") if others else first
 
 
 def _gap(number: int, end: int, alignment: int, at: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -870,7 +871,55 @@ def test_init_accessors_are_dense(parity, tmp_path, sources, with_nvcc):
     sources(wide=ACCESSORS)
     assert parity("init", "--kernels", "src").code == 0
     text = (tmp_path / "cases" / "wide.py").read_text()
-    assert "x_stride_0:i32=256 x_stride_1:i32=16" in text and 'outputs={"y_data": "f32"}' in text, text
+    extents = re.search(r"x_size_1:i32=(\d+) x_size_2:i32=(\d+) x_stride_0:i32=(\d+) x_stride_1:i32=(\d+)", text)
+    rows, columns, *strides = map(int, extents.groups()) if extents else (0, 0)
+    assert strides == [rows * columns, columns] and 'outputs={"y_data": "f32"}' in text, text
+
+
+INFOS = """#include <torch/extension.h>
+#include <ATen/cuda/detail/TensorInfo.cuh>
+#include <ATen/cuda/detail/IndexUtils.cuh>
+#include <cassert>
+using Offset = at::cuda::detail::IndexToOffset<int64_t, int, -1>;
+__global__ void picked(const float* x, const at::cuda::detail::TensorInfo<int64_t, int> ids, float* y, size_t E,
+                       size_t K, size_t N) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, row = i / K;
+    if (i >= E * K) return;
+    y[i] = x[row / ids.sizes[ids.dims - 1] * N * K + ids.data[Offset::get(row, ids)] * K + i % K];
+}
+__global__ void marked(const at::cuda::detail::TensorInfo<int64_t, int> ids, int* y, size_t E, size_t N) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, columns = ids.sizes[ids.dims - 1];
+    if (i >= E) return;
+    int64_t id = ids.data[Offset::get(i, ids)];
+    if (i % columns) assert(ids.data[Offset::get(i - 1, ids)] <= id);
+    atomicAdd(y + i / columns * N + id, 1);
+}
+__global__ void spread(const float* x, const at::cuda::detail::TensorInfo<int64_t, int> begin, float* y, size_t N,
+                       size_t E) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, columns = begin.sizes[begin.dims - 1], row = i / (columns - 1);
+    if (i >= N) return;
+    int at = row % begin.sizes[0] * begin.strides[0] + i % (columns - 1) * begin.strides[1];
+    for (int64_t k = begin.data[at]; k < begin.data[at + begin.strides[1]]; k++) y[row * E + k] = x[i];
+}
+void host(torch::Tensor x, torch::Tensor ids, torch::Tensor y) {
+    auto E = ids.numel(), K = y.numel() / E, N = x.size(0);
+    auto info = at::cuda::detail::getTensorInfo<int64_t, int>(ids);
+    picked<<<(E * K + 255) / 256, 256>>>(x.data_ptr<float>(), info, y.data_ptr<float>(), E, K, N);
+    marked<<<(E + 255) / 256, 256>>>(info, y.data_ptr<int>(), E, N);
+    spread<<<(N + 255) / 256, 256>>>(x.data_ptr<float>(), info, y.data_ptr<float>(), N, E);
+}
+"""
+
+
+def test_init_tensor_infos_are_matrices(parity, tmp_path, sources, with_nvcc):
+    sources(infos=INFOS)
+    made, text = parity("init", "--kernels", "src"), (tmp_path / "cases" / "infos.py").read_text()
+    assert made.code == 0 and "To be completed" not in text, text
+    one = "strides_1:i32[24]=1 dims:i32=2"
+    assert f"data sizes_0:i32 sizes_1:i32 sizes_2:i32[23]=1 strides_0:i32=sizes_1 {one}" in text, text
+    assert 'args="x ids y E:u64=sizes_0*sizes_1 K:u64 N:u64"' in text, text
+    assert '"x: sizes_0 K N; data: sizes_0 sizes_1; y: sizes_0 sizes_1 K"' in text, text
+    assert text.count('data={"data": ("offsets",)}') == 2 and 'indices={"data": "4+1"}' in text, text
 
 
 WORLD = """struct World { int count; float step; double mass; float3 wind; };
