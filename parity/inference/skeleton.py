@@ -65,7 +65,7 @@ _POSITION = 4
 """Bytes that a position has at least."""
 _MANY, _FEW = 24, 3
 """Ops of a file from which on templates share this number, and instances that a template has at least if small."""
-_MOST_CODE = 150_000
+_MOST_CODE = 60_000
 """Characters in the PTX of a template's instances, if these are several: seconds of compilation."""
 _CHOICE = re.compile(r"\b(?:\d+|true|false)\b")
 """Matches the arguments of a template that are not types."""
