@@ -62,7 +62,7 @@ def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:
     written = {file for file in python if is_inferred(read_text(file))}
     for entry in suite.kernel_entries:
         if suite.case_files.get(entry.op.name) in written and is_cuda_source(suite.files[entry.op.module]):
-            templates = (name for name in entry.kernels if "<" in name)
+            templates = (_as_in_cuda(name) for name in entry.kernels if "<" in name)
             names.setdefault(entry.op.module, {}).update(dict.fromkeys(templates))
     texts = dict[Path, str]()
     for module, found in names.items():
@@ -70,6 +70,11 @@ def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:
             path, folder = suite.files[module].absolute(), suite.kernels.absolute()
             if has_many_instances("\n".join(closure(path, suite.sides.cuda, folder, texts).files.values())):
                 yield module, tuple(found)
+
+
+def _as_in_cuda(name: str) -> str:
+    """Return the name of an instance as CUDA spells its types. Ops may have HIP's names."""
+    return name.replace("__hip_", "__nv_").replace("hiprand", "curand")
 
 
 def _lacks(built: Built, names: Iterable[str]) -> bool:

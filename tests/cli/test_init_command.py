@@ -335,6 +335,16 @@ def test_init_compiles_some_of_many_launched_instances(parity, sources, compiled
     assert sorted(compiled) == [("amd", 1), ("cuda", 1)], "a run compiles the instances with an op"
 
 
+def test_run_compiles_instances_whose_types_hip_names_differently(parity, sources, compiled, monkeypatch, with_nvcc):
+    monkeypatch.setattr(skeleton, "_MOST_CODE", 100)
+    many = MANY.replace("float", "__nv_bfloat16").replace("double", "__nv_bfloat16").replace("25", "3")
+    sources(many=f"// {uuid4()}\n#include <cuda_bf16.h>\n{many}")
+    assert parity("init", "--kernels", "src").code == 0
+    compiled.clear()
+    assert parity("run", "--target", "gfx1100", "--examples", "5").code == 0
+    assert {*compiled} == {("amd", 1), ("cuda", 1)}
+
+
 def test_init_guesses_no_arguments_of_templates_that_an_including_source_has(parity, tmp_path, sources, monkeypatch):
     kernel = "template <class T> __global__ void halved(const T* x, T* y) { y[threadIdx.x] = x[threadIdx.x] / 2; }\n"
     launch = "void host(const double* x, double* y) { halved<double><<<1, 64>>>(x, y); }\n"
