@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from parity.build.modules import build_suite
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks
+from parity.compilers.targets import target
 from parity.inference.case_file import is_inferred
 from parity.model.code_object import idle
 from parity.platform.files import read_text
@@ -32,8 +33,8 @@ def build_named(
 ) -> tuple[Suite, list[Built]]:
     """Build modules of a suite. Instances of templates that no op names are empty, if parity init declared the ops.
 
-    A module in which a kernel with an op does not compile this way, or does nothing, is built with all instances.
-    Returns the suite with the instances that were chosen.
+    A module that lacks a kernel with an op this way is built with all instances, unless another target of the vendor
+    has it. Returns the suite with the instances that were chosen.
 
     Raises:
         UsageError, MissingTool: as ``parity.build.modules.build``.
@@ -42,7 +43,7 @@ def build_named(
     named = {module: names for module, names in _named(suite) if module in modules and module not in suite.instantiated}
     few = replace(suite, chosen={**suite.chosen, **named})
     built = build_suite(few, modules, targets, jobs=jobs, progress=progress)
-    if whole := {each.module for each in built if each.module in named and _lacks(each, named[each.module])}:
+    if whole := {module for module, names in named.items() if _lacks([e for e in built if e.module == module], names)}:
         again = build_suite(suite, [each for each in modules if each in whole], targets, jobs=jobs)
         better = {(each.module, each.target): each for each in again}
         built = [better.get((each.module, each.target), each) for each in built]
@@ -77,8 +78,16 @@ def _as_in_cuda(name: str) -> str:
     return name.replace("__hip_", "__nv_").replace("hiprand", "curand")
 
 
-def _lacks(built: Built, names: Iterable[str]) -> bool:
-    """Return True if a module does not compile, or if one of its kernels does nothing."""
-    if (code := built.code_object) is None:
-        return True
-    return not {code.symbol(name) for name in names} <= code.kernels.keys() - {*idle(code)}
+def _lacks(built: Sequence[Built], names: Collection[str]) -> bool:
+    """Return True if all targets of a vendor lack one of these kernels, or if one does nothing on any target.
+
+    ``built`` are the results of a module. A kernel that does nothing on some targets does not for another reason.
+    """
+    missing, nothing = dict[str, set[str]](), {*names}
+    for one in built:
+        code = one.code_object
+        found = {name for name in names if code and code.symbol(name) in code.kernels}
+        missing.setdefault(target(one.target).vendor, {*names}).difference_update(found)
+        idles = {*idle(code)} if code else set[str]()
+        nothing &= {name for name in names if not code or code.symbol(name) in idles}
+    return bool(nothing) or any(missing.values())

@@ -345,6 +345,16 @@ def test_run_compiles_instances_whose_types_hip_names_differently(parity, source
     assert {*compiled} == {("amd", 1), ("cuda", 1)}
 
 
+def test_run_compiles_instances_that_do_nothing_for_amd_once(parity, sources, compiled, monkeypatch, with_nvcc):
+    monkeypatch.setattr(skeleton, "_MOST_CODE", 100)
+    many = MANY.replace("    if (i < n)", "#ifndef __HIP__\n    if (i < n)").replace("(T)N;", "(T)N;\n#endif")
+    sources(many=f"// {uuid4()}\n{many.replace('25', '3')}")
+    assert parity("init", "--kernels", "src").code == 0
+    compiled.clear()
+    result = parity("run", "--target", "gfx1100", "--examples", "5")
+    assert result.code == 1 and {*compiled} == {("amd", 1), ("cuda", 1)}, result.out
+
+
 def test_init_guesses_no_arguments_of_templates_that_an_including_source_has(parity, tmp_path, sources, monkeypatch):
     kernel = "template <class T> __global__ void halved(const T* x, T* y) { y[threadIdx.x] = x[threadIdx.x] / 2; }\n"
     launch = "void host(const double* x, double* y) { halved<double><<<1, 64>>>(x, y); }\n"
