@@ -26,6 +26,8 @@ _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"',
 _VECTOR = re.compile(r"HIP_vector_type<([a-z ]+), (\d)>")
 _OF_CUDA = re.compile(r"\b(?:__)?nv_(?=bfloat162?\b)|\b__nv_(?=fp8)")
 _RANDOM = re.compile(r"\bcurand(?=State)")
+_INTERNAL = re.compile(r"\b_INTERNAL_[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}::")
+"""Matches the namespace that nvcc adds to variables with internal linkage in namespaces; it identifies the file."""
 _VERSIONED = re.compile(r"\b(?:THRUST|CUB)_\w+_NS::")
 """Matches the namespaces in which CUDA's libraries keep versions apart."""
 _SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
@@ -180,6 +182,12 @@ class CodeObject:
             raise MissingKernel(symbol, self)
         return self.kernels[symbol]
 
+    def variable(self, name: str) -> str:
+        """Return the symbol of a variable, given its name in the source. An unknown name is returned unchanged."""
+        last = name.rpartition("::")[2]
+        symbols = re.findall(rf"\b_Z\w*{len(last)}{re.escape(last)}\w*", self.listing)
+        return next((symbol for symbol in symbols if name in spelled(symbol)), name)
+
     @functools.cached_property
     def _called(self) -> Mapping[str, str]:
         """The symbols of kernels with C++ linkage, by their unambiguous names in the source."""
@@ -210,7 +218,7 @@ def spelled(symbol: str) -> tuple[str, ...]:
     The result is empty for symbols with C linkage and for symbols that the demangler cannot read.
     """
     text = _demangled(symbol) if symbol.startswith("_Z") else ""
-    text = _FUNCTION.sub(r"\1", _literals(text))
+    text = _FUNCTION.sub(r"\1", _literals(_INTERNAL.sub("", text)))
     if not text.endswith(")"):
         return (text,) if text else ()
     begin, depth = len(text), 0
@@ -248,11 +256,16 @@ def unqualified(name: str) -> str:
 def mangled(variable: str) -> tuple[str, ...]:
     """Return the symbols that a variable may have (Itanium C++ ABI), whether it is static or not.
 
-    ``variable`` is a name such as ``table``, or ``ops::table`` in a namespace.
+    ``variable`` is a name such as ``table``, or ``ops::table`` in a namespace. If ``ops::table`` is static, nvcc adds a
+    namespace that depends on the file: ``CodeObject.variable`` finds that symbol.
     """
-    parts = variable.split("::")
-    spelt = "".join(f"{len(part)}{part}" for part in parts)
-    return (variable, f"_ZL{spelt}") if len(parts) == 1 else (f"_ZN{spelt}E", f"_ZNL{spelt}E")
+    *outer, last = [_mangled_part(part) for part in variable.split("::")]
+    return (variable, f"_ZL{last}") if not outer else (f"_ZN{''.join(outer)}{last}E", f"_ZN{''.join(outer)}L{last}E")
+
+
+def _mangled_part(name: str) -> str:
+    name = "_GLOBAL__N_1" if name == "(anonymous namespace)" else name
+    return f"{len(name)}{name}"
 
 
 def _demangled(symbol: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -12,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from parity.errors import ParityError, UsageError
-from parity.model.code_object import CodeObject, MissingKernel, mangled
+from parity.model.code_object import CodeObject, MissingKernel
 from parity.model.launch import (
     POISON,
     PRINTF,
@@ -211,15 +210,11 @@ class GpuDevice:
 
     def _fill_variables(self, code: CodeObject, launch: Launch) -> None:
         for name, contents in launch.constants.items():
-            memory = self._symbol(self._module(code), name)
+            memory = self._symbol(code, name)
             self.driver.upload(memory, np.ascontiguousarray(contents).view(np.uint8))
 
-    def _symbol(self, module: Any, name: str) -> Any:
-        *others, last = mangled(name)
-        for spelt in others:
-            with contextlib.suppress(*self.driver.errors):
-                return self.driver.symbol(module, spelt)
-        return self.driver.symbol(module, last)
+    def _symbol(self, code: CodeObject, name: str) -> Any:
+        return self.driver.symbol(self._module(code), code.variable(name))
 
     def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> Bytes:
         """Return the content of the arena after the launch."""
@@ -239,7 +234,7 @@ class GpuDevice:
             after = driver.download(memory, len(arena.image))
             for name, of in launch.results.items():
                 begin, size = arena.ranges[of]
-                after[begin : begin + size] = driver.download(self._symbol(self._module(code), name), size)
+                after[begin : begin + size] = driver.download(self._symbol(code, name), size)
             return after
 
     def _fault(self, error: Exception) -> Fault:

@@ -67,12 +67,14 @@ __global__ void far(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = x[x[i] > 100 ? i + 1000 : i];
 }
-namespace fir { __constant__ float taps[5]; }
-static __constant__ double scale;
-__constant__ int widths[2];
+namespace fir {
+__constant__ float taps[5];
+static __constant__ double scale;  // nvcc adds a namespace named after the file to this symbol
+}
+namespace { __constant__ int widths[2]; }
 __global__ void filter(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n && scale > 0) y[i] = x[i] * fir::taps[i % 5] * (float)scale;
+    if (i < n && fir::scale > 0) y[i] = x[i] * fir::taps[i % 5] * (float)fir::scale;
 }
 __global__ void wrapped(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -106,7 +108,8 @@ __global__ void doubled(float* x, unsigned n) {  // n - first underflows in a su
 }
 void host(const float* x, float* y, int n) {
     dim3 tile(8, 8), block(64);
-    cudaMemcpyToSymbol(scale, x, sizeof(scale));
+    cudaMemcpyToSymbol(fir::scale, x, sizeof(fir::scale));
+    cudaMemcpyToSymbol(widths, x, sizeof(widths));
     product<8><<<dim3(n / 8, n / 8), tile>>>(x, x, y, n, n, n);
     sums<<<n / 64, block, 64 * sizeof(float)>>>(x, y, n);
 }
@@ -123,7 +126,7 @@ SAID = {
     "filter": (
         'shapes="x: n; y: n; taps: 5; scale: 1"',
         'inputs={"x": "f32", "taps": "f32", "scale": "f64"}',
-        'symbols={"fir::taps": "taps", "scale": "scale"}',
+        'symbols={"fir::taps": "taps", "fir::scale": "scale"}',
     ),
     "by_warps": ('shapes="x: rows cols; y: rows cols"', "grid_stride=False"),
     "histogram": ('shapes="x: n; bins: 300"', "grid_stride=True"),
@@ -135,7 +138,7 @@ SAID = {
         'strides={"x": "any", "y": "rows"}',
     ),
     "doubled": ("n:u32=numel", 'updates={"x": "f32"}'),
-    "wrapped": ('symbols={"widths": "widths"}', 'data={"widths": ("1..16",)}'),
+    "wrapped": ('symbols={"(anonymous namespace)::widths": "widths"}', 'data={"widths": ("1..16",)}'),
     "sparse": (
         'shapes="begin: rows+1; cols: nnz; values: nnz; x: cols_range; y: rows"',
         'indices={"cols": "cols_range", "begin": "nnz+1"}',

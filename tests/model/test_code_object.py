@@ -9,7 +9,7 @@ from parity.compilers.clang import Clang
 from parity.compilers.targets import target
 from parity.compilers.unit import Unit
 from parity.errors import UsageError
-from parity.model.code_object import Argument, CodeObject, Kernel, MissingKernel, parse, spelled
+from parity.model.code_object import Argument, CodeObject, Kernel, MissingKernel, mangled, parse, spelled
 
 SOURCE = """
 extern "C" __attribute__((global)) void axpy(unsigned long n, _Float16 a, const _Float16* x, double* y) {
@@ -132,12 +132,39 @@ def test_parse_missing_field_is_named(listing):
         ("_ZN12_GLOBAL__N_11kIPFffEEEvT_", "(anonymous namespace)::k<float (*)(float)>", None),
         ("_Z1kIZ4mainEUlfE_EvT_", "k<main::{lambda(float)#1}>", None),
         ("_ZN3ops5tableE", "ops::table", None),
+        ("_ZN34_INTERNAL_ee0c609a_4_b_cu_2bd530e13ops1kE", "ops::k", None),
+        (
+            "_ZN34_INTERNAL_ee0c609a_4_b_cu_2bd530e136_GLOBAL__N__ee0c609a_4_b_cu_2bd530e11kE",
+            "(anonymous namespace)::k",
+            None,
+        ),
     ],
 )
 def test_symbol_has_names_in_source(symbol, called, whole):
     name, *signature = spelled(symbol)
     assert name == called
     assert whole is None or signature == [whole]
+
+
+def test_variable_is_found_by_its_name_in_the_source():
+    inner = "_ZN34_INTERNAL_ee0c609a_4_b_cu_2bd530e13ops5tableE"
+    listing = "\n".join(f".const .align 4 .b8 {each}[64];" for each in (inner, "_ZN3ops6tablesE", "table"))
+    code = CodeObject("m", "sm_90", listing, {}, "")
+    assert [code.variable(name) for name in ("ops::table", "ops::tables", "table", "other")] == [
+        inner, "_ZN3ops6tablesE", "table", "other",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "symbols"),
+    [
+        ("table", ("table", "_ZL5table")),
+        ("ops::table", ("_ZN3ops5tableE", "_ZN3opsL5tableE")),
+        ("(anonymous namespace)::table", ("_ZN12_GLOBAL__N_15tableE", "_ZN12_GLOBAL__N_1L5tableE")),
+    ],
+)
+def test_symbols_of_variable(name, symbols):
+    assert mangled(name) == symbols
 
 
 @pytest.mark.parametrize("symbol", ["plain", "_Z1kITnPFffEXadL_Z5twicefEEEvPf", "_Znonsense"])
