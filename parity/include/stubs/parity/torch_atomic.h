@@ -39,11 +39,19 @@ template <typename T> inline C10_DEVICE void atomicAdd(c10::complex<T>* address,
   atomicAdd(&address->imag_, value.imag_);
 }
 
-template <typename T> inline C10_DEVICE auto gpuAtomicAdd(T* address, T value) { return atomicAdd(address, value); }
-template <typename T> inline C10_DEVICE void gpuAtomicAddNoReturn(T* address, T value) { atomicAdd(address, value); }
+// PyTorch has an overload for each type, so the address alone selects it and the value is converted.
+namespace at::parity_stub {
+template <typename T> using Converted = std::common_type_t<T>;
+}
+template <typename T> inline C10_DEVICE auto gpuAtomicAdd(T* address, at::parity_stub::Converted<T> value) {
+  return atomicAdd(address, value);
+}
+template <typename T> inline C10_DEVICE void gpuAtomicAddNoReturn(T* address, at::parity_stub::Converted<T> value) {
+  atomicAdd(address, value);
+}
 #define PARITY_ATOMIC(Name, expression)                                                        \
   template <typename T>                                                                        \
-  inline C10_DEVICE T gpuAtomic##Name(T* address, T value) {                                   \
+  inline C10_DEVICE T gpuAtomic##Name(T* address, at::parity_stub::Converted<T> value) {       \
     if constexpr (sizeof(T) < 4) {                                                             \
       return at::parity_stub::replace_in_word(address, [=](T old) -> T { return expression; }); \
     } else {                                                                                   \
