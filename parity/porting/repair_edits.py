@@ -138,7 +138,7 @@ def constexpr(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
 
 
 def template_keyword(site: ErrorSite, match: re.Match[str]) -> list[Located]:
-    word = site.word()
+    word = site.word(re.compile(rb"(?:operator *\( *\)|\w+)(?=\s*<)"))
     return site.here(word.inserting("template ") if word else None)
 
 
