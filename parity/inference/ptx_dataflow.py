@@ -38,6 +38,7 @@ _REAL = re.compile(r"0[fd]([0-9A-Fa-f]{16}|[0-9A-Fa-f]{8})$")
 _CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp)\b")
 _PRIVATE = re.compile(r"^\s*\.local\b", re.MULTILINE)
 _LINE = re.compile(r"^\s*\.loc\s+(\d+)", re.MULTILINE)
+_PLACE = re.compile(r"%(?:tid|ctaid)\b")
 _BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")
 _TYPES = re.compile(r"[bsuf](?:8|16|32|64|128)|f16x2|bf16x2|bf16")
 
@@ -114,6 +115,7 @@ class _DataFlow:
         self._stored: set[str] = set()
         self._passed: set[str] = set()
         self._fetched: set[str] = set()
+        self._counts: dict[str, str] = {}
         self._symbols: dict[str, set[str]] = {}
         self._constants: list[tuple[str, str, int]] = []
         self._divisors: set[str] = set()
@@ -201,7 +203,18 @@ class _DataFlow:
             offsets=frozenset(offsets := dict(self._offsets(known))),
             parted=frozenset(key for key, divides in offsets.items() if divides),
             indirect=any(not keys and self._slice(at) & self._fetched for *_, at, _, keys in accesses),
+            counted=any(self._is_counted(at) for what, _, at, *_ in accesses if what == "st"),
         )
+
+    def _is_counted(self, address: str) -> bool:
+        """Return True if an address comes from one of several counters, and from nothing that tells them apart."""
+        parts = self._slice(address)
+        return not self._differs(parts) and any(
+            self._differs(self._slice(self._counts[each])) for each in parts & self._counts.keys()
+        )
+
+    def _differs(self, parts: frozenset[str]) -> bool:
+        return bool(parts & self._fetched - self._loaded.keys()) or any(map(_PLACE.match, parts))
 
     def _carried(self) -> dict[str, set[str]]:
         """Return the types of 16-bit numbers that a kernel computes with, by the register that they are parts of."""
@@ -344,6 +357,10 @@ class _DataFlow:
                 self._access("st", kind, operands[0], op, operands[-1])
         elif name in ("atom", "red") and "shared" not in op:
             self._access("atom", kind, operands[1 if name == "atom" else 0], op)
+            if name == "atom":
+                self._counts |= dict.fromkeys(
+                    _REGISTER.findall(operands[0]), "".join(_REGISTER.findall(operands[1])[:1])
+                )
         elif name == "cp" and "async" in op and len(operands) > 1:
             bits = 8 * (int(operands[2]) if operands[2:] and operands[2].isdecimal() else 1)
             self._access("ld", f"b{bits}", operands[1], op)

@@ -59,6 +59,7 @@ TOO_LITTLE = "the cases show too little"
 DIVERGES = "a known divergence of CUDA and AMD may explain the difference"
 _RANDOM = "it draws numbers with cuRAND, and hipRAND's numbers differ, so say reference="
 _ROUNDED = "it prints floating-point numbers, whose last digits may differ"
+_COUNTED = "it writes where counters lead, and guessed counters lead several threads to one place, so say data="
 _SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
 """How much larger tensors are in each attempt, and the largest factor and number of elements."""
 _POSITION = 4
@@ -333,6 +334,8 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
     question = probed if isinstance(probed, str) else ""
     if unknown:
         question = f"the host fills {', '.join(unknown)}, so say symbols="
+    elif one.flow and one.flow.counted:
+        question = question or _COUNTED
     keywords = tuple(_keywords(source, alike, tensors, call, spec, tables | results))
     rejected = "" if question else _rejected(name, keywords)
     if rejected and (better := _again(name, source, alike, attempt, rejected)):

@@ -21,6 +21,16 @@ KERNELS = {
         "int r = blockIdx.y; if (r < height && i < width) out[r * width + i] = x[r * width + i];",
     ),
     "scatter": ("const int* ids, const float* x, float* out, int n", "if (i < n) out[ids[i]] = x[i];"),
+    "append": (
+        "const float* x, float* out, int* size, int n",
+        "if (i < n && x[i] > 0) out[atomicAdd(size, 1)] = x[i];",
+    ),
+    "binned": (
+        "const int* of, int* sizes, int* out, int n",
+        "if (i < n) { int k = atomicAdd(&sizes[of[i]], 1); if (k < 8) out[of[i] * 8 + k] = i; }",
+    ),
+    "sorted": ("const int* of, int* next, int* out, int n", "if (i < n) out[atomicAdd(&next[of[i]], 1)] = i;"),
+    "by_block": ("int* next, int* out, int n", "if (i < n) out[atomicAdd(&next[blockIdx.x], 1)] = i;"),
     "count": ("const unsigned char* x, unsigned* bins, int n", "if (i < n) atomicAdd(&bins[x[i]], 1u);"),
     "again": ("float* out, int n", "if (i < n) out[i] = i; __syncthreads(); if (i < n) out[i] = out[n - 1 - i] * 2;"),
     "in_place": ("const float* x, float* out, int n", "if (i < n) out[i] = -(x ? x : out)[i];"),
@@ -162,6 +172,11 @@ def test_flows_offsets_are_neighbors_that_bound_a_range(found):
     assert found["segments"].offsets == {(0, 0), (1, 0)}
     assert found["padded"].offsets == found["parted"].offsets == found["parted"].parted == {(0, 0)}
     assert not found["padded"].parted and not found["rows"].offsets
+
+
+def test_flows_positions_from_several_counters(found):
+    """One counter leads threads to different positions; several do not, unless a position has another part."""
+    assert [name for name, flow in found.items() if flow.counted] == ["sorted", "by_block"]
 
 
 def test_flows_asynchronous_copies_have_a_width(found):
