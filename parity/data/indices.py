@@ -119,6 +119,16 @@ def _lengths(dtype: DType, index: Array, random: Array, extent: int) -> Array:
     return np.diff(_bounds(index, extent)).astype(dtype.numpy)
 
 
+def _segments(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Rows of three: the number of the row, in descending order, and the start and the length of a part.
+
+    The parts together have ``extent - 1`` elements, and at least 1 each if possible.
+    """
+    bounds = _bounds(index[::3], extent)
+    table = np.stack((np.arange(len(bounds) - 1)[::-1], bounds[:-1], np.diff(bounds)), axis=1)
+    return np.asarray(table.ravel()[: len(index)].astype(dtype.numpy))
+
+
 INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
     "ramp": _ramp,
     "consecutive": _consecutive,
@@ -130,4 +140,5 @@ INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
     "parts": _parts,
     "starts": _starts,
     "lengths": _lengths,
+    "segments": _segments,
 }

@@ -47,6 +47,7 @@ _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
     "order": ("permutation",),
     "ascending": ("consecutive",),
     "ordered": ("offsets",),
+    "segments": ("segments",),
     "ends": ("values.-1",),
 }
 """Data streams for tensors whose elements are bounds, by role."""
@@ -269,7 +270,7 @@ def _conditions(facts: _Facts) -> tuple[tuple[str, ...], dict[str, Literal]]:
     where += tuple(
         f"{each.bound} > 0"
         for each in spec.roles.values()
-        if each.use in ("offsets", "parts", "starts") and not each.bound.isdecimal()
+        if each.use in ("offsets", "parts", "starts", "segments") and not each.bound.isdecimal()
     )
     for name in sorted(spec.distinct):
         count, most = spec.shapes[name].replace(" ", "*"), spec.indices[name]

@@ -11,6 +11,8 @@ Key = tuple[int, int]
 
 An offset of ``BEHIND`` or more is the offset in a structure in memory that the argument points to.
 """
+SEGMENT = 3
+"""Integers in a row of a table of segments: a number, a position, and how many elements begin there."""
 BEHIND = 1 << 20
 """Added to the offsets of fields behind a pointer. All arguments together have 4 KiB."""
 
@@ -87,6 +89,7 @@ class Flow:
         divisors: Pointers to integers that the kernel divides by without a comparison with 0 or 1.
         offsets: Pointers to integers of which two neighbors bound a range, as in the row starts of a sparse matrix.
         parted: Those of ``offsets`` whose ranges may not be empty, because the kernel divides by a length.
+        segments: Pointers to integers in rows of ``SEGMENT``.
         private: True if threads have private arrays.
         random: True if the kernel draws numbers with cuRAND.
         variables: The other ``__device__`` variables that the kernel uses, with the types of all accesses.
@@ -115,6 +118,7 @@ class Flow:
     divisors: frozenset[Key] = frozenset()
     offsets: frozenset[Key] = frozenset()
     parted: frozenset[Key] = frozenset()
+    segments: frozenset[Key] = frozenset()
     private: bool = False
     random: bool = False
     variables: Mapping[str, Table] = field(default_factory=dict)

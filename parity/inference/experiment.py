@@ -103,6 +103,11 @@ class Experiment:
         return frozenset(each.name for each in self.pointers if each.key in self.flow.offsets)
 
     @property
+    def segments(self) -> frozenset[str]:
+        """The names of integer tensors whose rows are segments of others."""
+        return frozenset(each.name for each in self.pointers if each.key in self.flow.segments)
+
+    @property
     def used(self) -> frozenset[str]:
         """The names of tensors that the PTX accesses."""
         return frozenset(each.name for each in self.pointers if each.key in self.flow.uses)

@@ -63,7 +63,7 @@ def with_indices(experiment: Experiment, spec: InferredSpec, condition: Conditio
         found = more
     whole = (
         spec.whole
-        if all(role.use in ("offsets", "starts", "lengths", "order", "places") for role in roles.values())
+        if all(role.use in ("offsets", "starts", "lengths", "segments", "order", "places") for role in roles.values())
         else frozenset[str]()
     )
     found = replace(found, roles=roles, whole=whole)

@@ -38,13 +38,13 @@ def find_roles(
         reach: Launches the kernel.
         fails: Returns whether a launch with this content of tensors fails.
     """
-    integers, used, offsets = experiment.integer_tensors, experiment.used, experiment.offsets
+    integers, used = experiment.integer_tensors, experiment.used
     found, names = _places(experiment.real_tensors, fails), [*experiment.numbers]
     reached = reach(found, names) if integers else {}
     single = {name for name in integers if reached.get(name, 0) == 1}
     while len(found) < _MOST_ROLES:
         several = [name for name in integers if name not in found and name not in single]
-        stated = [*_stated(several, offsets, names)]
+        stated = [*_stated(several, experiment.offsets, experiment.segments, names)]
         # Without an end, a launch follows a list forever.
         ends = [{name: IndexRole("ends")} for name in several] if not any(reached.values()) else []
         for roles in (*stated, *ends, *_likely(several, single - found.keys(), names)):
@@ -85,11 +85,12 @@ def _places(reals: Sequence[str], fails: Callable[[InputFill], bool]) -> dict[st
 
 
 def _stated(
-    several: Sequence[str], offsets: Collection[str], numbers: Sequence[str]
+    several: Sequence[str], offsets: Collection[str], segments: Collection[str], numbers: Sequence[str]
 ) -> Iterator[Mapping[str, IndexRole]]:
     """Yield roles that the kernel's code or the names of tensors state."""
     entries = _entries(numbers)
     yield from ({name: IndexRole("offsets", entries)} for name in several if name in offsets)
+    yield from ({name: IndexRole("segments", entries)} for name in several if name in segments)
     starts, lengths = ([name for name in several if each.fullmatch(name)] for each in (BOUNDS, LENGTHS))
     for start, length in itertools.product(starts, lengths):
         if start != length:

@@ -286,7 +286,7 @@ class Prober:
     def _experiment(
         self, kernel: ProbedKernel, made: Mapping[str, str], *, share: int, budget: int = BUDGET, grows: bool = False
     ) -> Experiment:
-        formulas = {**strides_of_structures(kernel.args), **made}
+        formulas = {**strides_of_structures(kernel.args, kernel.flow.segments), **made}
         numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in formulas)
         launches = ProbeLaunches(
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._ended, budget,

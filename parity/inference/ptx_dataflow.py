@@ -21,7 +21,7 @@ from typing import Literal
 
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import FunctionText, file_names, function_texts, module_variables, parse_function
-from parity.inference.data_flow import BEHIND, Bound, Flow, Key, Table, Use
+from parity.inference.data_flow import BEHIND, SEGMENT, Bound, Flow, Key, Table, Use
 
 _Access = Literal["ld", "st", "atom"]
 
@@ -202,6 +202,7 @@ class _DataFlow:
             ),
             offsets=frozenset(offsets := dict(self._offsets(known))),
             parted=frozenset(key for key, divides in offsets.items() if divides),
+            segments=frozenset(self._segments(known)) - offsets.keys(),
             indirect=any(not keys and self._slice(at) & self._fetched for *_, at, _, keys in accesses),
             counted=any(self._is_counted(at) for what, _, at, *_ in accesses if what == "st"),
         )
@@ -255,15 +256,48 @@ class _DataFlow:
         With each, say whether the kernel divides by what it computes from both.
         """
         loads = dict[str, dict[int, tuple[str, int]]]()
-        for kind, target, address in self._loads:
-            if (match := _BASED.search(address)) and kind[1:] in ("32", "64") and kind[0] != "f":
-                place = int(match["byte"] or 0)
-                loads.setdefault(match["base"], {})[place] = target, int(kind[1:]) // 8
+        for target, base, place, size in self._integers():
+            loads.setdefault(base, {})[place] = target, size
         for base, several in loads.items():
             (at, (first, size)), *more = sorted(several.items())
             if len(more) == 1 and more[0][0] == at + size and self._bound_range(first, more[0][1][0]):
                 divides = any({first, more[0][1][0]} <= self._slice(each) for each in self._divisors)
                 yield from ((key, divides) for key in self._pointed(base, known))
+
+    def _integers(self) -> Iterator[tuple[str, str, int, int]]:
+        """Yield loads of integers: the register, the base and the byte of the address, and the size."""
+        for kind, target, address in self._loads:
+            if (match := _BASED.search(address)) and kind[1:] in ("32", "64") and kind[0] != "f":
+                yield target, match["base"], int(match["byte"] or 0), _bytes_of(kind)
+
+    def _segments(self, known: set[Key]) -> Iterator[Key]:
+        """Yield pointers to rows of three integers, of which the third is added to the second or limits a count."""
+        loads = dict[Key, dict[tuple[str, int], set[str]]]()
+        for target, base, place, _ in self._integers():
+            for key in self._pointed(base, known):
+                loads.setdefault(key, {}).setdefault((base, place), set()).add(target)
+        positions = {each for _, _, address, *_ in self._accesses for each in self._slice(address)}
+        parts = dict[str, list[frozenset[str]]]()
+        for register, source in self._stepped:
+            parts.setdefault(register, []).append(self._slice(source))
+        sums = [each for each in parts.values() if len(each) > 1]
+        counted = [self._slice(a) | self._slice(b) for a, b in self._compared if {a, b} & parts.keys()]
+        for key, row in loads.items():
+            for second, third in itertools.permutations(row, 2) if len(row) <= SEGMENT else ():
+                start, count = row[second], row[third]
+                limited = [each for each in counted if count & each]
+                is_limit = not count & positions and limited and not any(start & each for each in limited)
+                is_added = any(start & a and count & b for each in sums for a, b in itertools.permutations(each, 2))
+                if start & positions and (is_added or is_limit) and self._are_last(second, third):
+                    yield key
+
+    def _are_last(self, second: tuple[str, int], third: tuple[str, int]) -> bool:
+        """Return True if the second address is as far away from the third one as from the begin of a row."""
+        (base, byte), (other, more) = second, third
+        if base == other:
+            return 0 < 2 * byte == more
+        step = self._made.get(other, set()) - {base}
+        return base in self._made.get(other, ()) and any(self._slice(each) & self._slice(base) for each in step)
 
     def _bound_range(self, first: str, last: str) -> bool:
         """Return True if two registers meet in a comparison or a difference, or one limits what begins at the other."""

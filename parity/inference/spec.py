@@ -6,13 +6,14 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from parity.dsl.expression import Scope, expression
 from parity.emulator.faults import DataRace
+from parity.inference.data_flow import SEGMENT
 from parity.model.dtypes import DType
 from parity.model.launch import WARP, WARP_SIZE
 
@@ -74,11 +75,13 @@ class IndexRole:
     ``lengths``: where the parts of ``bound`` entries begin, and their numbers of entries. ``size``: a size in memory,
     at most ``bound``. ``mask``: elements that a kernel compares with the number ``bound``, or with -1 without one.
     ``order``: a permutation of all positions. ``ascending``: all positions in order. ``ordered``: some of them in
-    order, perhaps several times. ``ends``: -1, which ends a list.
+    order, perhaps several times. ``segments``: rows of three, the number of the row, and the start and the length of
+    a part of ``bound`` entries. ``ends``: -1, which ends a list.
     """
 
     use: Literal[
-        "offsets", "parts", "starts", "lengths", "places", "size", "mask", "order", "ascending", "ordered", "ends"
+        "offsets", "parts", "starts", "lengths", "places", "size", "mask", "order", "ascending", "ordered", "segments",
+        "ends",
     ]  # fmt: skip
     bound: str = ""
 
@@ -87,6 +90,11 @@ class IndexRole:
         if self.use in ("offsets", "starts", "lengths"):
             ends = np.minimum(np.arange(count + 1) * -(-bound // 2), bound)
             return np.diff(ends) if self.use == "lengths" else np.minimum(ends[:-1], bound - (self.use == "starts"))
+        if self.use == "segments":
+            parts = (
+                replace(self, use=use).content(-(-count // SEGMENT), bound) for use in ("order", "starts", "lengths")
+            )
+            return np.stack([*parts], axis=1).ravel()[:count]
         usual = PLACES[-1] if self.use == "places" else -1
         return np.arange(count) if self.use == "order" else np.full(count, bound if self.bound else usual)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from parity.inference.data_flow import SEGMENT, Key
 from parity.inference.probe_launches import Observation
 from parity.inference.spec import AXES, GRID_EXTENTS, KernelArgument, Numbers, Triple
 
@@ -36,12 +37,13 @@ class StrideRule:
     strides: tuple[str, ...]
 
 
-def strides_of_structures(args: Sequence[KernelArgument]) -> dict[str, str]:
+def strides_of_structures(args: Sequence[KernelArgument], tables: Collection[Key]) -> dict[str, str]:
     """Return formulas of the strides in structures with a pointer, extents and strides, for dense tensors.
 
-    If such a structure has the number of dims, it is a matrix, and the other extents are 1.
+    If such a structure has the number of dims, it is a matrix, and the other extents are 1. ``tables`` have rows of
+    ``SEGMENT`` elements.
     """
-    return {name: formula for _, formulas in _structures(args) for name, formula in formulas.items()}
+    return {name: formula for _, formulas in _structures(args, tables) for name, formula in formulas.items()}
 
 
 def elements_of_structures(args: Sequence[KernelArgument]) -> list[str]:
@@ -55,7 +57,9 @@ def elements_of_structures(args: Sequence[KernelArgument]) -> list[str]:
     return [text for rows, columns in several for text in (f"{rows}*{columns}", f"{rows}*({columns}-1)")]
 
 
-def _structures(args: Sequence[KernelArgument]) -> Iterator[tuple[list[str], dict[str, str]]]:
+def _structures(
+    args: Sequence[KernelArgument], tables: Collection[Key] = ()
+) -> Iterator[tuple[list[str], dict[str, str]]]:
     """Yield the extents that vary, and the formulas of all other numbers, of each structure with a tensor."""
     for place in dict.fromkeys(each.key[0] for each in args if each.is_pointer):
         fields: dict[str, dict[int, str]] = {"size": {}, "stride": {}}
@@ -67,12 +71,15 @@ def _structures(args: Sequence[KernelArgument]) -> Iterator[tuple[list[str], dic
         if not sizes or sizes.keys() != strides.keys():
             continue
         ranks = [name for name in numbers if _RANK.fullmatch(name)]
-        count = _DIMS if ranks else len(sizes)
-        known = [sizes[i] for i in sorted(sizes)][:count]
-        formulas = dict.fromkeys(ranks, str(len(known)))
+        is_table = any(each.key in tables for each in args if each.key[0] == place)
+        extents = [sizes[i] for i in sorted(sizes)]
+        extents[_DIMS - is_table :] = [str(SEGMENT)] * is_table if is_table or ranks else extents[_DIMS:]
+        formulas = dict.fromkeys(ranks, str(min(len(sizes), _DIMS)))
         for i, (size, stride) in enumerate((sizes[i], strides[i]) for i in sorted(sizes)):
-            formulas |= {stride: "*".join(known[i + 1 :]) or "1"} | ({size: "1"} if i >= count else {})
-        yield known, formulas
+            formulas[stride] = "*".join(extents[i + 1 :]) or "1"
+            if size not in extents:
+                formulas[size] = extents[i] if i < len(extents) else "1"
+        yield [each for each in extents if each in sizes.values()], formulas
 
 
 def find_strides(numbers: Sequence[str], axes: Sequence[str], observe: Observe) -> dict[str, StrideRule]:

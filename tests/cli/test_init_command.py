@@ -942,6 +942,32 @@ def test_init_tensor_infos_are_matrices(parity, tmp_path, sources, with_nvcc):
     assert text.count('data={"data": ("offsets",)}') == 2 and 'indices={"data": "4+1"}' in text, text
 
 
+RAYS = """#include <torch/extension.h>
+__global__ void summed(const float* x, const torch::PackedTensorAccessor64<int64_t, 2, torch::RestrictPtrTraits> rays,
+                       torch::PackedTensorAccessor64<float, 1, torch::RestrictPtrTraits> sums) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rays.size(0)) return;
+    const int id = rays[i][0], start = rays[i][1], count = rays[i][2];
+    float sum = 0;
+    for (int j = 0; j < count; j++) sum += x[start + j];
+    sums[id] = sum;
+}
+__global__ void scaled(const int* rays, float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    rays += 3 * i;
+    for (int j = 0; j < rays[2]; j++) x[rays[1] + j] *= 1 + rays[0];
+}
+"""
+
+
+def test_init_rows_of_starts_and_lengths_are_segments(parity, tmp_path, sources, with_nvcc):
+    sources(rays=RAYS)
+    made, text = parity("init", "--kernels", "src"), (tmp_path / "cases" / "rays.py").read_text()
+    assert made.code == 0 and '"rays: 3*n; x: nnz"' in text and 'data={"rays": ("segments",)}' in text, text
+    assert '"x: nnz; rays_data: 3*rays_size_0; sums_data: rays_size_0"' in text and "size_1:i64=3" in text, text
+
+
 WORLD = """struct World { int count; float step; double mass; float3 wind; };
 struct Body { float3 at; float3 by; float weight; };
 __constant__ World world;

@@ -8,12 +8,12 @@ import pytest
 from parity.data.indices import INDEX_STREAMS, ids, is_sentinel
 from parity.model.dtypes import DTYPES
 
-WHOLE = ("offsets", "parts", "starts", "lengths", "consecutive")
+WHOLE = ("offsets", "parts", "starts", "lengths", "segments", "consecutive")
 """Streams whose elements depend on the number of elements, or on the start of the tensor."""
 KINDS = [DTYPES[name] for name in ("u8", "u32", "i16", "i32", "i64")]
 
 
-@pytest.mark.parametrize("stream", INDEX_STREAMS)
+@pytest.mark.parametrize("stream", [each for each in INDEX_STREAMS if each != "segments"])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 255, 256, 300, 70000])
 def test_ids_are_in_range_or_sentinel(stream, kind, bound):
@@ -65,3 +65,11 @@ def test_starts_and_lengths_divide_all_entries(parts, entries):
     assert np.array_equal((starts + lengths)[filled], np.cumsum(lengths)[filled]) and starts.max() <= max(
         0, entries - 1
     )
+
+
+@pytest.mark.parametrize(("rows", "entries"), [(0, 4), (1, 0), (1, 9), (7, 9), (7, 3), (300, 2000), (2000, 301)])
+def test_segments_are_rows_of_number_start_and_length(rows, entries):
+    values = ids("segments", DTYPES["i64"], 5, 3 * rows, "rays", entries + 1).reshape(rows, 3)
+    number, start, length = values.T
+    assert number.tolist() == [*range(rows)][::-1] and (rows > entries or (length > 0).all())
+    assert np.array_equal(start + length, np.cumsum(length)) and length.sum() == entries * (rows > 0)

@@ -76,6 +76,26 @@ KERNELS = {
         "const int* bins, int* out, int n",
         "const int length = bins[i + 1] - bins[i]; out[i] = n % length;",
     ),
+    "rays": (
+        "const int* rays, const float* x, float* out, int n",
+        "if (i >= n) return; const int start = rays[3 * i + 1], count = rays[3 * i + 2]; float sum = 0;"
+        "for (int j = 0; j < count; j++) sum += x[start + j]; out[rays[3 * i]] = sum;",
+    ),
+    "table": (
+        "const long long* rays, int row, int column, const float* x, float* out, int n",
+        "if (i >= n) return; const long long* at = rays + i * row + column; const int start = *at, count = at[column];"
+        "const int last = start + count - 1; for (int j = start; j <= last; j++) out[j] = x[j] - x[last];",
+    ),
+    "pairs": (
+        "const int* pairs, const float* x, float* out, int n",
+        "if (i >= n) return; const int start = pairs[2 * i], count = pairs[2 * i + 1]; float sum = 0;"
+        "for (int j = 0; j < count; j++) sum += x[start + j]; out[i] = sum;",
+    ),
+    "corners": (
+        "const int* corners, const float* x, float* out, int n, int most",
+        "if (i >= n) return; const int a = corners[3 * i], b = corners[3 * i + 1], c = corners[3 * i + 2];"
+        "if (a < most && b < most && c < most) out[i] = x[a] + x[b] - x[c];",
+    ),
     "copied": (
         "const __half* x, __half* out",
         "__shared__ __half2 t[128]; __pipeline_memcpy_async(t + threadIdx.x, x + 2 * i, 4); __pipeline_commit();"
@@ -177,6 +197,11 @@ def test_flows_offsets_are_neighbors_that_bound_a_range(found):
 def test_flows_positions_from_several_counters(found):
     """One counter leads threads to different positions; several do not, unless a position has another part."""
     assert [name for name, flow in found.items() if flow.counted] == ["sorted", "by_block"]
+
+
+def test_flows_segments_are_rows_of_a_position_and_a_count(found):
+    assert {name for name, flow in found.items() if flow.segments == {(0, 0)}} == {"rays", "table"}
+    assert not any(found[name].segments for name in ("pairs", "corners", "segments", "padded", "parted", "strided"))
 
 
 def test_flows_asynchronous_copies_have_a_width(found):
