@@ -183,6 +183,7 @@ def test_run_interrupt_writes_results(parity, tmp_path, monkeypatch):
         (["-j", "0"], 2, "at least 1"),
         (["--no-such-option"], 2, "--no-such-option"),
         (["--exampels", "3"], 2, "parity run: error: unrecognized arguments: --exampels; did you mean --examples"),
+        (["-J"], 2, "unrecognized arguments: -J; see parity run --help"),
         (["--launches", "hots"], 2, "did you mean host"),
         (["nothing-like-it"], 2, "names no op, module or kernel entry; parity list shows all"),
         (["--hip", "nowhere"], 2, "the folder of the port nowhere does not exist"),

@@ -56,7 +56,8 @@ class _Parser(argparse.ArgumentParser):
         """Refuse unknown arguments here, so that the parser of the command reports them, not the outer parser."""
         found, rest = super().parse_known_args(args, namespace)
         if rest:
-            near = nearest(rest[0].partition("=")[0], self._option_string_actions)
+            word = rest[0].partition("=")[0]
+            near = nearest(word, self._option_string_actions) if word.startswith("--") else ""
             self.error(f"unrecognized arguments: {' '.join(rest)}{near}")
         return found, rest
 
