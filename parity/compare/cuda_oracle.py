@@ -195,7 +195,7 @@ def _is_few(wrong: Array) -> bool:
 
     Such a branch may find the place of a minimum, or whether two edges meet.
     """
-    return bool(0 < np.count_nonzero(wrong) <= max(1, wrong.size // 8))
+    return bool(0 < np.count_nonzero(wrong) <= max(2, wrong.size // 8))
 
 
 def _spreads(mine: RoundingRuns) -> tuple[Array, Array, Array]:

@@ -227,6 +227,15 @@ def test_integers_may_change_with_the_roundings_of_cuda_alone():
     assert judged(31, 6, ROUNDS, [7] * 9, [31, 7], kind=np.int32).kind == "value"
 
 
+@pytest.mark.parametrize(("wrong", "passes"), [(2, True), (3, False)])
+def test_two_of_few_elements_may_change_with_the_roundings_of_cuda_alone(wrong, passes):
+    oracle, got = np.full(4, 8, np.uint64), np.full(4, 8, np.uint64)
+    got[:wrong] = 0
+    theirs = RoundingRuns(oracle, [np.zeros(4, np.uint64)])
+    expected = expected_from_cuda(oracle, ROUNDS, RoundingRuns(got, [got]), theirs=lambda: theirs)
+    assert compare(expected, got, vendor="amd").passed is passes
+
+
 def test_branch_that_roundings_of_cuda_alone_decide_is_allowed():
     assert judged(4.8, 0.0, ROUNDS, [0.0] * 9, [4.8, 0.0]).passed
     assert judged(4.8, 0.0, ROUNDS, [0.0] * 9, [4.8, np.nan]).passed
