@@ -14,7 +14,7 @@ from parity.compilers.targets import target
 from parity.inference.case_file import is_inferred
 from parity.model.code_object import idle
 from parity.platform.files import read_text
-from parity.porting import closure, has_dependent, is_cuda_source
+from parity.porting import as_in_cuda, closure, has_dependent, is_cuda_source
 from parity.suite.loading import Suite
 
 _INSTANCE = re.compile(r"\b\w+\s*<[^<>;]+>\s*(?=<<<)")
@@ -63,7 +63,7 @@ def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:
     written = {file for file in python if is_inferred(read_text(file))}
     for entry in suite.kernel_entries:
         if suite.case_files.get(entry.op.name) in written and is_cuda_source(suite.files[entry.op.module]):
-            templates = (_as_in_cuda(name) for name in entry.kernels if "<" in name)
+            templates = (as_in_cuda(name) for name in entry.kernels if "<" in name)
             names.setdefault(entry.op.module, {}).update(dict.fromkeys(templates))
     texts = dict[Path, str]()
     for module, found in names.items():
@@ -71,11 +71,6 @@ def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:
             path, folder = suite.files[module].absolute(), suite.kernels.absolute()
             if has_many_instances("\n".join(closure(path, suite.sides.cuda, folder, texts).files.values())):
                 yield module, tuple(found)
-
-
-def _as_in_cuda(name: str) -> str:
-    """Return the name of an instance as CUDA spells its types. Ops may have HIP's names."""
-    return name.replace("__hip_", "__nv_").replace("hiprand", "curand")
 
 
 def _lacks(built: Sequence[Built], names: Collection[str]) -> bool:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from parity.porting.includes import forget_folders, found_in, included
     from parity.porting.kernel_templates import (
         Instantiation,
+        as_in_cuda,
         guess_instantiations,
         has_dependent,
         instantiations,
@@ -47,12 +48,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ARCH", "COMBINABLE", "HELPFUL", "HIPIFIERS", "HIPIFY", "HIP_ON_CUDA", "LITERAL", "PORTED_SUFFIXES",
     "Instantiation", "PortError", "Source", "SourceTree", "StagedCuda", "Switch", "Translation", "TranslationError",
-    "Variant", "after_errors", "ancestors", "chosen_hipifier", "closure", "compile_as_cuda", "compile_as_hip",
-    "compile_with_templates", "confirmed", "cuda_code", "descendants", "embeds_cuda", "find_modules", "find_ported",
-    "forget_folders", "found_in", "guess_instantiations", "has_dependent", "has_source", "hipifier_fingerprint",
-    "included", "instantiations", "is_cuda_source", "kernels_of", "macros_of", "parameters", "parse", "real_libraries",
-    "setting_for", "source_of", "stubbed_libraries", "switches_of_kernels", "template_arguments", "with_cuda_version",
-    "with_kernels",
+    "Variant", "after_errors", "ancestors", "as_in_cuda", "chosen_hipifier", "closure", "compile_as_cuda",
+    "compile_as_hip", "compile_with_templates", "confirmed", "cuda_code", "descendants", "embeds_cuda",
+    "find_modules", "find_ported", "forget_folders", "found_in", "guess_instantiations", "has_dependent",
+    "has_source", "hipifier_fingerprint", "included", "instantiations", "is_cuda_source", "kernels_of", "macros_of",
+    "parameters", "parse", "real_libraries", "setting_for", "source_of", "stubbed_libraries", "switches_of_kernels",
+    "template_arguments", "with_cuda_version", "with_kernels",
 ]  # fmt: skip
 
 __getattr__ = lazy_getattr(__name__, __file__)

@@ -28,7 +28,13 @@ from parity.porting.errors import PortError
 from parity.porting.hints import remedies
 from parity.porting.host_code import HostCode
 from parity.porting.includes import is_plain
-from parity.porting.kernel_templates import INSTANTIATIONS, Instantiation, instantiations, template_arguments
+from parity.porting.kernel_templates import (
+    INSTANTIATIONS,
+    Instantiation,
+    as_in_cuda,
+    instantiations,
+    template_arguments,
+)
 from parity.porting.removed_apis import headers_for
 from parity.porting.repair import repair
 from parity.porting.sources import Source
@@ -257,7 +263,7 @@ def compile_with_templates(unit: Unit, outputs: CudaOutputs, target: Target, ker
     Raises:
         CompileError, MissingTool: as ``compile_module``.
     """
-    wanted = [Instantiation((), name) for name in kernels]
+    wanted = [Instantiation((), as_in_cuda(name)) for name in kernels]
     main = outputs.ptx.with_name(f"{unit.main.stem}-kernels.cu")
     while wanted:
         main.write_text(f'#include "{unit.main.absolute()}"\n{instantiations(wanted)}')

@@ -145,6 +145,11 @@ def _is_closed(body: str) -> bool:
     return text.endswith("}") and text.count("{") == text.count("}")
 
 
+def as_in_cuda(name: str) -> str:
+    """Return the name of an instance as CUDA spells its types. Ops have HIP's names."""
+    return name.replace("__hip_", "__nv_").replace("hiprand", "curand")
+
+
 def template_arguments(name: str) -> list[str]:
     """Return the template arguments of a name (``tile<8, float>``). A comma in an argument does not separate."""
     parts, depth = [""], 0

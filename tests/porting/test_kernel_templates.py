@@ -143,6 +143,14 @@ def test_instances_with_failing_assertions_are_left_out_for_cuda(tmp_path, with_
     assert {*one.entries} == {"_Z4deepILj64ELb1EEvPf", "_Z4wideILi64EEvPf"}, one.error
 
 
+def test_instances_with_names_of_hip_types_exist_for_cuda(tmp_path, with_nvcc):
+    source = "#include <cuda_bf16.h>\ntemplate <class T> __global__ void one(T* x) { *x = T(1.f); }\n"
+    (tmp_path / "m.cu").write_text(source)
+    settings = BuildSettings(kernels={"m": ("one<__hip_bfloat16>",)})
+    (one,) = build(tmp_path, targets=[CUDA_TARGET], settings=settings, cache=Cache(tmp_path / "cache"))
+    assert one.entries == ("_Z3oneI13__nv_bfloat16EvPT_",), one.error
+
+
 def test_types_of_arguments_choose_an_overload():
     code = instantiations([Instantiation((), "one<float>(float*, int)"), Instantiation(("n",), "two<3>")])
     assert "= (void*)(void (*)(float*, int))&one<float>;" in code
