@@ -17,7 +17,7 @@ from parity.platform.files import read_text
 from parity.porting import as_in_cuda, closure, has_dependent, is_cuda_source
 from parity.suite.loading import Suite
 
-_INSTANCE = re.compile(r"\b\w+\s*<[^<>;]+>\s*(?=<<<)")
+_INSTANCE = re.compile(r"\b(\w+)\s*<([^<>;]+)>\s*<<<")
 """Matches an instance of a kernel template that host code launches."""
 _MANY = 8
 """Instances of a source that may take long to compile."""
@@ -52,8 +52,9 @@ def build_named(
 
 
 def has_many_instances(text: str) -> bool:
-    """Return True if host code chooses the instances of kernel templates, or launches many."""
-    return has_dependent(text) or len({*_INSTANCE.findall(text)}) > _MANY
+    """Return True if host code chooses the instances of kernel templates, or launches many of few templates."""
+    found = {*_INSTANCE.findall(text)}
+    return has_dependent(text) or len(found) > max(_MANY, 2 * len({name for name, _ in found}))
 
 
 def _named(suite: Suite) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 from parity.application import case_files
+from parity.application.named_instances import has_many_instances
 from parity.application.run import Prepared, Run
 from parity.build.compilation import compile_source
 from parity.build.result import Built
@@ -320,6 +321,12 @@ def test_init_compiles_fewer_of_many_large_instances(parity, tmp_path, sources, 
     assert parity("init", "--kernels", "src").code == 0
     assert sorted(compiled) == [("amd", 1), ("cuda", 0), ("cuda", 1)]
     assert (tmp_path / "cases" / "many.py").read_text().count("Op(\n") == 1
+
+
+def test_many_templates_with_few_instances_are_not_many_instances():
+    launches = [f"one{i}<{kind}><<<1, 1>>>(x);" for i in range(9) for kind in ("float", "double")]
+    assert not has_many_instances("\n".join(launches))
+    assert has_many_instances("\n".join([*launches, "one0<int><<<1, 1>>>(x);"]))
 
 
 def test_init_compiles_some_of_many_launched_instances(parity, sources, compiled, monkeypatch, with_nvcc):
