@@ -1,7 +1,7 @@
 """Index streams: ids into a dim of a given extent. Like data streams they are endless and have random access.
 
-``offsets``, ``parts`` and ``consecutive`` are the exceptions: they begin with their tensor, and all but the last end
-with it.
+``offsets``, ``parts``, ``segments`` and ``consecutive`` are the exceptions: they begin with their tensor, and all but
+the last end with it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ DISTINCT = 3
 def ids(stream: str, dtype: DType, start: int, count: int, name: str, bound: int) -> Array:
     """Return elements ``start`` to ``start + count - 1`` of an index stream, with shape (count,).
 
-    Every id is in [0, bound) and below the maximum of its type, which means "none" to many kernels. If ``bound`` is 0,
-    all ids are 0, and the caller must refuse them.
+    Every id, except the numbers of rows in ``segments``, is in [0, bound) and below the maximum of its type, which
+    means "none" to many kernels. If ``bound`` is 0, all ids are 0, and the caller must refuse them.
     """
     extent = max(1, min(bound, int(dtype.max)))
     index = np.arange(start, start + count, dtype=np.uint64)
