@@ -94,6 +94,7 @@ class Flow:
         random: True if the kernel draws numbers with cuRAND.
         variables: The other ``__device__`` variables that the kernel uses, with the types of all accesses.
         indirect: True if the kernel follows pointers that it reads from memory.
+        nullable: Pointers to what the kernel reads that it compares with null.
         counted: True if it writes to positions that come from one of several atomic counters alone.
         prints: True if the kernel prints.
         prints_reals: True if it prints floating-point numbers, which are of 64 bits then.
@@ -124,5 +125,6 @@ class Flow:
     variables: Mapping[str, Table] = field(default_factory=dict)
     indirect: bool = False
     counted: bool = False
+    nullable: frozenset[Key] = frozenset()
     prints: bool = False
     prints_reals: bool = False

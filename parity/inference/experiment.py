@@ -139,7 +139,14 @@ class Experiment:
             for value in self.flow.wholes.get(each.key, ())[:_MOST_COMPARED] if value not in _WHOLE_DATA
         )  # fmt: skip
         special = (math.inf, math.nan) if self.flow.tests_finite and self.real_tensors else ()
-        return *map(InputFill, (*reals[:_MOST_COMPARED], *special)), *wholes
+        return *map(InputFill, (*reals[:_MOST_COMPARED], *special)), *wholes, *self.null_fills
+
+    @property
+    def null_fills(self) -> tuple[InputFill, ...]:
+        """Contents with null pointers: all inputs that may be null, and each of them."""
+        names = [each.name for each in self.pointers if each.is_nullable]
+        together = {frozenset(names), *(frozenset({name}) for name in names)} if names else ()
+        return tuple(InputFill(nulls=each) for each in sorted(together, key=sorted))
 
     @property
     def probing_fills(self) -> tuple[InputFill, ...]:

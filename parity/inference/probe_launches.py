@@ -50,7 +50,7 @@ class InputFill:
 
     Floating-point tensors are filled with ``real``, integer tensors with ``whole``, and the tensor called ``one`` with
     ``value`` instead. With a ``seed``, the elements are random: numbers around 0, and small integers. Arguments of one
-    byte are 0 unless ``flags`` is set.
+    byte are 0 unless ``flags`` is set. The pointers in ``nulls`` are null.
     """
 
     real: float = 1
@@ -59,6 +59,7 @@ class InputFill:
     value: int = 0
     seed: int = 0
     flags: bool = True
+    nulls: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -286,7 +287,8 @@ class ProbeLaunches:
         for each in self._args:
             if each.is_pointer:
                 contents[each.name] = self._fill(each, places[each.name], config)
-                raw = places[each.name].address.to_bytes(8, "little")
+                address = 0 if each.name in config.fill.nulls else places[each.name].address
+                raw = address.to_bytes(8, "little")
             else:
                 raw = each.dtype.convert(config.numbers[each.name] if each.is_whole else values[each.name]).tobytes()
             place, at = each.key

@@ -161,6 +161,8 @@ class Prober:
             measured = self.measure(kernel)
             # Numbers that do not fit together may cause a race. Those of a single launch fit better.
             found = measured or (_NO_LAUNCH if isinstance(found, str) and found.startswith(RACES) else found)
+        if isinstance(found, InferredSpec) and not found.is_measured:
+            found = self._with_optional(kernel, found)
         if isinstance(found, InferredSpec) and (ends := self._ends(kernel, found)):
             self._similar[_similarity(kernel)] = found, ends
         return found
@@ -170,8 +172,17 @@ class Prober:
         known, ends = self._similar.get(_similarity(kernel), (None, None))
         return known if known and self._ends(kernel, known) == ends else None
 
-    def _ends(self, kernel: ProbedKernel, spec: InferredSpec) -> _Ends:
-        """Return how many elements a few launches under a specification reach. Empty if they show too little."""
+    def _with_optional(self, kernel: ProbedKernel, spec: InferredSpec) -> InferredSpec:
+        """Add the inputs that the kernel compares with null, if launches without them and without each succeed."""
+        names = frozenset(each.name for each in kernel.args if each.is_nullable)
+        ends = self._ends(kernel, spec, nulls=True) if names else ()
+        return replace(spec, optional=names) if ends and all(ends) else spec
+
+    def _ends(self, kernel: ProbedKernel, spec: InferredSpec, *, nulls: bool = False) -> _Ends:
+        """Return how many elements a few launches under a specification reach. Empty if they show too little.
+
+        With ``nulls``, these are launches with null pointers.
+        """
         experiment = replace(self._experiment(kernel, spec.made, share=_SHARE), roles=spec.roles, threads=spec.threads)
         if spec.distances:
             return ()
@@ -182,7 +193,7 @@ class Prober:
                 if not holds(spec.where, scope):
                     continue
                 shared = evaluate(spec.shared or "0", numbers, block)
-                for fill in (*experiment.fills[:1], InputFill(whole=1)):
+                for fill in experiment.null_fills if nulls else (*experiment.fills[:1], InputFill(whole=1)):
                     run = experiment.observe(numbers, grid_for(spec.grid, scope), block, shared, fill)
                     found.append({name: each.end for name, each in run.items()} if run else {})
         except (ProbeLimit, UsageError):
@@ -205,7 +216,7 @@ class Prober:
         experiment = self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET, grows=True)
         hints = [*launch_hints(kernel.name, kernel.launches, kernel.args, kernel.flow)]
         spec = measured_spec(experiment, blocks, kernel.launches, kernel.usual, hints)
-        return spec or experiment.launches.race
+        return self._with_optional(kernel, spec) if spec else experiment.launches.race
 
     def with_written(self, kernel: ProbedKernel, spec: InferredSpec) -> InferredSpec:
         """Add which tensors the launch of a specification writes completely, if it can be executed.

@@ -112,6 +112,9 @@ class _DataFlow(Registers):
             parted=frozenset(key for key, divides in offsets.items() if divides),
             segments=frozenset(self._segments(known)) - offsets.keys(),
             indirect=any(not keys and self._slice(at) & self._fetched for *_, at, _, keys in accesses),
+            nullable=frozenset(
+                key for pair in self._compared if pair[1] == "0" for key in self._values(pair[0]) & known & uses.keys()
+            ),
             counted=any(self._is_counted(at) for what, _, at, *_ in accesses if what == "st"),
         )
 

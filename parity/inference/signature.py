@@ -64,6 +64,8 @@ _SCALAR_SIZES = (1, 2, 4, 8)
 _POINTER, _WORD = 8, 4
 """Bytes of a pointer, and of a word."""
 _VARIABLES = ("T", "S", "R")
+_CONST = re.compile(r"\bconst\b[^*]*\*")
+"""Matches the type of a pointer to what is constant."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,8 @@ def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> P
     is_half = seen in _HALVES  # also in vectors of wider elements, which may only carry them
     dtype = seen if is_half else parameter.dtype or seen
     lanes = use.width // NUMBERS[dtype].itemsize if use and dtype in NUMBERS else 1
+    # A pointer that replaces another one if it is null shares its register, so the writes may be those of the other.
+    is_alternative = parameter.key in flow.nullable and bool(_CONST.search(c_type))
     is_member = parameter.lanes > 1 and not parameter.dtype and dtype in ("u8", "i8")  # perhaps a bool of a structure
     return replace(
         parameter,
@@ -249,7 +253,7 @@ def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> P
         is_bool=parameter.is_bool or is_member,
         lanes=parameter.lanes if parameter.is_vector and not is_half else max(1, lanes),
         dtype=dtype,
-        is_written=bool(use and use.writes),
+        is_written=bool(use and use.writes) and not is_alternative,
         is_input=use is None or use.is_input,
     )
 

@@ -448,6 +448,7 @@ def _keywords(
         Keyword("strides", strides, "" if strides == "aligned" else "a guess"),
         Keyword("writes", not (tensors.inputs or tensors.updates)),
         Keyword("inputs", tensors.inputs),
+        Keyword("optional", tuple(each for each in tensors.inputs if spec and each in spec.optional)),
         Keyword("outputs", tensors.outputs, role),
         Keyword("updates", tensors.updates, role),
         Keyword("params", call.params, "drawn; if the host computes it, write its value in args: rows:i32=..."),
@@ -515,7 +516,8 @@ def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> Inferre
         if dtype is None:
             return f"the sources here do not tell the fields of {each.name}, {each.size} bytes: say them in structs="
         name = each.name if each.is_pointer else safe_name(each.name)
-        args.append(KernelArgument(name, dtype, each.is_pointer, each.key))
+        is_nullable = each.key in one.flow.nullable and not each.is_written
+        args.append(KernelArgument(name, dtype, each.is_pointer, each.key, is_nullable))
     return one.probe(args, one.flow, single)
 
 

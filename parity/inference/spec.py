@@ -47,13 +47,15 @@ class KernelArgument:
     """An argument of a kernel.
 
     ``dtype`` is the dtype of a number, or of the elements behind a pointer. ``key`` is the position of the argument,
-    and the byte offset in it for a field of a structure.
+    and the byte offset in it for a field of a structure. ``is_nullable`` is True for an input that the kernel compares
+    with null.
     """
 
     name: str
     dtype: DType
     is_pointer: bool = False
     key: tuple[int, int] = (0, 0)
+    is_nullable: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -121,6 +123,7 @@ class InferredSpec:
         made: Numbers that the host computes from others, and numbers with a single known value.
         ranges: Ranges of the elements of integer tensors, as data streams.
         small: Integer tensors whose elements launches have tried only from 0 to 3.
+        optional: Inputs that may be null.
         is_measured: True if a single launch determines shapes and grid.
         calm: If not 0, all numbers have to be small and not negative; if 2, integers have to be 0 or 1.
         race: A data race in shared memory, which every launch has.
@@ -143,6 +146,7 @@ class InferredSpec:
     made: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, str] = field(default_factory=dict)
     small: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
     is_measured: bool = False
     calm: int = 0
     race: str = ""
