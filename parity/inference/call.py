@@ -118,7 +118,9 @@ def inferred_call(
             params[word] = kind
             if word in facts.drawn:
                 continue
-            if each.is_bool:
+            if each.name in spec.unset:
+                choices[word] = (0,)
+            elif each.is_bool:
                 choices[word] = _BOOLEANS
             elif spec.calm and _is_real(kind):
                 choices[word] = _CALM

@@ -94,7 +94,7 @@ class Flow:
         random: True if the kernel draws numbers with cuRAND.
         variables: The other ``__device__`` variables that the kernel uses, with the types of all accesses.
         indirect: True if the kernel follows pointers that it reads from memory.
-        nullable: Pointers to what the kernel reads that it compares with null.
+        nullable: Pointers that the kernel compares with null.
         counted: True if it writes to positions that come from one of several atomic counters alone.
         prints: True if the kernel prints.
         prints_reals: True if it prints floating-point numbers, which are of 64 bits then.

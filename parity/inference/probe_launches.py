@@ -13,6 +13,7 @@ from parity.emulator.faults import (
     DataRace,
     InstructionBudgetExceeded,
     MemoryFault,
+    Trapped,
     UnknownInstruction,
     UnsupportedFeature,
 )
@@ -122,13 +123,14 @@ class ProbeLaunches:
     of a structure, whose other fields may be wrong. ``constants`` are the contents of
     ``__constant__`` variables. A race counts with one of ``blocks``, None for any. If it ``grows``, a launch that
     reaches far is repeated with larger allocations: it shows only their sizes. With ``lds_races``, a data race in
-    shared memory is not a fault.
+    shared memory is not a fault. With ``unset``, arguments of one byte are 0.
     """
 
     def __init__(
         self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int,
         ended: Callable[[], str] = str, budget: int = BUDGET, constants: Mapping[str, Array] | None = None,
         blocks: Collection[Triple] | None = None, *, grows: bool = False, lds_races: bool = False,
+        unset: bool = False,
     ) -> None:  # fmt: skip
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
         self._budget, self._constants, self._blocks, self._grows = budget, constants or {}, blocks, grows
@@ -139,6 +141,7 @@ class ProbeLaunches:
         mask = RACE_MASKS[0] if code.kernels[kernel].converged else 0
         self._options = LaunchOptions(race_mask=mask, lds_races=lds_races)
         self.fault, self.race, self.cost, self.before, self.undefined = "", "", 0, True, False
+        self.trapped, self._unset = False, unset
         self.too_long, self.raced = set[object](), set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
         self._grown, self._large = dict[str, int](), set[object]()
@@ -262,6 +265,7 @@ class ProbeLaunches:
             raise
         except ParityError as error:
             self.fault = self.fault or str(error).splitlines()[0]
+            self.trapped |= isinstance(error, Trapped)
             message = in_one_line(str(error))
             if isinstance(error, DataRace) and error.is_in_lds and not is_scatter(message):
                 self.race = self.race or (message if self._blocks is None or config.block in self._blocks else "")
@@ -280,8 +284,9 @@ class ProbeLaunches:
         behind = {place: bytearray(_STRUCTURE) for place in self._behind}
         # Small integers may be values or switches, so each one is different. The first of two numbers may be a minimum.
         others = (each for each in self._args if not each.is_pointer and not each.is_whole)
+        flags = config.fill.flags and not self._unset
         values = {
-            each.name: i / 2 if each.dtype.is_float else i * (config.fill.flags or not each.is_flag)
+            each.name: i / 2 if each.dtype.is_float else i * (flags or not each.is_flag)
             for i, each in enumerate(others, 1)
         }
         for each in self._args:

@@ -77,7 +77,8 @@ class ProbedKernel:
     """A kernel of a module by its symbol, with its arguments, its data flow, and its launches in host code.
 
     ``limits`` are values that numbers may not exceed, such as the tile of a Triton kernel. ``usual`` are numbers for a
-    single launch. With ``lds_races``, launches continue after a data race in shared memory.
+    single launch. With ``lds_races``, launches continue after a data race in shared memory. With ``unset``, arguments
+    of one byte are 0.
     """
 
     code: CodeObject
@@ -88,6 +89,7 @@ class ProbedKernel:
     limits: tuple[int, ...] = ()
     usual: Mapping[str, int] = field(default_factory=dict)
     lds_races: bool = False
+    unset: bool = False
 
     @property
     def name(self) -> str:
@@ -216,6 +218,10 @@ class Prober:
         experiment = self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET, grows=True)
         hints = [*launch_hints(kernel.name, kernel.launches, kernel.args, kernel.flow)]
         spec = measured_spec(experiment, blocks, kernel.launches, kernel.usual, hints)
+        flags = [each.name for each in kernel.args if each.is_flag]
+        if not spec and flags and not kernel.unset and experiment.launches.trapped:
+            found = self._measure(replace(kernel, unset=True))
+            return replace(found, unset=frozenset(flags)) if isinstance(found, InferredSpec) else found
         return self._with_optional(kernel, spec) if spec else experiment.launches.race
 
     def with_written(self, kernel: ProbedKernel, spec: InferredSpec) -> InferredSpec:
@@ -302,7 +308,7 @@ class Prober:
         launches = ProbeLaunches(
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._ended, budget,
             dict(_constants(kernel.flow)), None if made else credible_blocks(kernel.name, kernel.launches, kernel.flow),
-            grows=grows, lds_races=kernel.lds_races,
+            grows=grows, lds_races=kernel.lds_races, unset=kernel.unset,
         )  # fmt: skip
         return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, formulas, limits=kernel.limits)
 

@@ -113,7 +113,7 @@ class _DataFlow(Registers):
             segments=frozenset(self._segments(known)) - offsets.keys(),
             indirect=any(not keys and self._slice(at) & self._fetched for *_, at, _, keys in accesses),
             nullable=frozenset(
-                key for pair in self._compared if pair[1] == "0" for key in self._values(pair[0]) & known & uses.keys()
+                key for pair in self._compared if pair[1] == "0" for key in self._values(pair[0]) & known
             ),
             counted=any(self._is_counted(at) for what, _, at, *_ in accesses if what == "st"),
         )
