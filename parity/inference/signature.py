@@ -244,7 +244,7 @@ def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> P
     is_half = seen in _HALVES  # also in vectors of wider elements, which may only carry them
     dtype = seen if is_half else parameter.dtype or seen
     lanes = use.width // NUMBERS[dtype].itemsize if use and dtype in NUMBERS else 1
-    # A pointer that replaces another one if it is null shares its register, so the writes may be those of the other.
+    # A pointer that replaces a null pointer shares its register, so the stores may go to the other one.
     is_alternative = parameter.key in flow.nullable and bool(_CONST.search(c_type))
     is_member = parameter.lanes > 1 and not parameter.dtype and dtype in ("u8", "i8")  # perhaps a bool of a structure
     return replace(

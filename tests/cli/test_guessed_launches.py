@@ -102,6 +102,23 @@ __global__ void flipped(const float* x, float* y, int x_stride_0, int x_stride_1
     for (int c = threadIdx.x; c < cols; c += blockDim.x)
         y[blockIdx.x * y_stride_0 + c] = -x[blockIdx.x * x_stride_0 + c * x_stride_1];
 }
+__global__ void scaled(const float* own, const float* x, const float* by, float* made, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const float* pair = own + 2 * i;
+    if (!own) {
+        made[2 * i] = x[i];
+        made[2 * i + 1] = by ? x[i] * by[i % 3] : 1;
+        pair = made + 2 * i;
+    }
+    y[i] = pair[0] - pair[1];
+}
+__global__ void strict(const float* x, float* y, const int* at, int k, int m, int n, bool refuse) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    if (refuse && x[i] <= 0.5f) __trap();
+    y[at[i] * m + i % m + k * k] = x[i];
+}
 __global__ void doubled(float* x, unsigned n) {  // n - first underflows in a surplus block
     unsigned first = blockIdx.x * blockDim.x, count = min(blockDim.x, n - first);
     if (threadIdx.x < count) x[first + threadIdx.x] *= 2;
@@ -138,6 +155,8 @@ SAID = {
         'strides={"x": "any", "y": "rows"}',
     ),
     "doubled": ("n:u32=numel", 'updates={"x": "f32"}'),
+    "scaled": ('shapes="own: 2*n; x: n; by: 3; made: 2*n; y: n"', 'optional=("own", "by")', 'updates={"made": "f32"}'),
+    "strict": ('choices={"refuse": (0,)',),
     "wrapped": ('symbols={"(anonymous namespace)::widths": "widths"}', 'data={"widths": ("1..16",)}'),
     "sparse": (
         'shapes="begin: rows+1; cols: nnz; values: nnz; x: cols_range; y: rows"',
