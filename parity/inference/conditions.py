@@ -40,6 +40,7 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
     ]
     found.append(flow.threads if math.prod(flow.threads) <= MAX_THREADS else ())
     numbers = [int(part) for part in template if part.isdecimal()]
+    found += [] if flow.thread_axes else [(1,)]  # all threads would do the same
     if flow.thread_axes <= {"x"}:
         warps = [(number,) for number in numbers if number and number % 32 == 0]
         small = [(number,) for number in numbers if 0 < number < 32]

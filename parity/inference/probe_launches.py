@@ -308,7 +308,8 @@ class ProbeLaunches:
     def _accessed(self, one: KernelArgument, place: Allocation) -> Accessed:
         read, written = self._device.accessed(place)
         last = np.flatnonzero(read | written)[-1:]
-        end = -(-(int(last[0]) + 1) // one.dtype.itemsize) if last.size else 0
+        size = one.dtype.itemsize * one.lanes
+        end = -(-(int(last[0]) + 1) // size) * one.lanes if last.size else 0
         return Accessed(end, int(np.count_nonzero(read)), int(np.count_nonzero(written)))
 
     def _allocate(self, size: int) -> Mapping[str, Allocation]:

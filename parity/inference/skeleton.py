@@ -517,7 +517,8 @@ def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> Inferre
             return f"the sources here do not tell the fields of {each.name}, {each.size} bytes: say them in structs="
         name = each.name if each.is_pointer else safe_name(each.name)
         is_nullable = each.key in one.flow.nullable and not each.is_written
-        args.append(KernelArgument(name, dtype, each.is_pointer, each.key, is_nullable))
+        lanes = each.lanes if each.is_vector and each.is_typed else 1
+        args.append(KernelArgument(name, dtype, each.is_pointer, each.key, is_nullable, lanes))
     return one.probe(args, one.flow, single)
 
 

@@ -48,7 +48,7 @@ class KernelArgument:
 
     ``dtype`` is the dtype of a number, or of the elements behind a pointer. ``key`` is the position of the argument,
     and the byte offset in it for a field of a structure. ``is_nullable`` is True for an input that the kernel compares
-    with null.
+    with null. ``lanes`` are the elements of a vector such as ``float2``, which a tensor has whole.
     """
 
     name: str
@@ -56,6 +56,7 @@ class KernelArgument:
     is_pointer: bool = False
     key: tuple[int, int] = (0, 0)
     is_nullable: bool = False
+    lanes: int = 1
 
     @property
     def is_whole(self) -> bool:

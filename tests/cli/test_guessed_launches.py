@@ -119,6 +119,10 @@ __global__ void strict(const float* x, float* y, const int* at, int k, int m, in
     if (refuse && x[i] <= 0.5f) __trap();
     y[at[i] * m + i % m + k * k] = x[i];
 }
+__global__ void greatest(double2* x, long n) {
+    x[0].y = 0;
+    for (int i = 0; i < n; i++) if (x[i].x > x[0].y) x[0].y = x[i].x;
+}
 __global__ void doubled(float* x, unsigned n) {  // n - first underflows in a surplus block
     unsigned first = blockIdx.x * blockDim.x, count = min(blockDim.x, n - first);
     if (threadIdx.x < count) x[first + threadIdx.x] *= 2;
@@ -156,6 +160,7 @@ SAID = {
     ),
     "doubled": ("n:u32=numel", 'updates={"x": "f32"}'),
     "scaled": ('shapes="own: 2*n; x: n; by: 3; made: 2*n; y: n"', 'optional=("own", "by")', 'updates={"made": "f32"}'),
+    "greatest": ('shapes="x: 2*n"', "n:i64", 'updates={"x": "f64"}'),
     "strict": ('choices={"refuse": (0,)',),
     "wrapped": ('symbols={"(anonymous namespace)::widths": "widths"}', 'data={"widths": ("1..16",)}'),
     "sparse": (
