@@ -32,6 +32,8 @@ _SMALL_DATA = {0: ("0..3",), 1: ("0..3",), 2: ("0..1",)}
 """Data of small integers, by how calm all numbers have to be."""
 _DIVISORS = ("1..3",)
 """Data of integers that a kernel divides by: a division by zero has no result that CUDA and AMD share."""
+_FACTORS = ("-999..999",)
+"""Data of integers that are multiplied with each other: compilers may assume that a product does not overflow (D24)."""
 _POSITIONS = ("index", "ramp", "repeat")
 """Data streams for tensors whose elements are positions."""
 _AROUND = ("points", "near", "small", "bits")
@@ -302,6 +304,9 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     data |= dict.fromkeys(sorted(marked & spec.small if not spec.calm else ()), _ROLE_DATA["mask"])
     divisors = one.flow.divisors if one.flow else frozenset()
     data |= {each.name: _DIVISORS for each in one.args if each.key in divisors and each.name in facts.filled}
+    factors = one.flow.factors if one.flow and not spec.calm else frozenset()
+    signed = (each for each in one.args if each.key in factors and facts.kinds.get(each.name) == "i32")
+    data |= {each.name: _FACTORS for each in signed if each.name in facts.filled and each.name not in data}
     data |= {name: (text,) for name, text in spec.ranges.items() if name in facts.filled}
     data |= dict.fromkeys(spec.indices, _POSITIONS) | dict.fromkeys(spec.distinct, _ROLE_DATA["order"])
     data |= {name: (text,) for name, text in spec.ranges.items() if name in spec.indices}

@@ -87,6 +87,7 @@ class Flow:
         tests_finite: True if it tests whether floating-point values are infinite or NaN.
         wholes: Integers that the kernel compares elements behind a pointer with, by pointer: both sides of the limit.
         divisors: Pointers to integers that the kernel divides by without a comparison with 0 or 1.
+        factors: Pointers to elements that the kernel multiplies with each other in 32 bits, with a sign.
         offsets: Pointers to integers of which two neighbors bound a range, as in the row starts of a sparse matrix.
         parted: Those of ``offsets`` whose ranges may not be empty, because the kernel divides by a length.
         segments: Pointers to integers in rows of ``SEGMENT``.
@@ -117,6 +118,7 @@ class Flow:
     tests_finite: bool = False
     wholes: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
     divisors: frozenset[Key] = frozenset()
+    factors: frozenset[Key] = frozenset()
     offsets: frozenset[Key] = frozenset()
     parted: frozenset[Key] = frozenset()
     segments: frozenset[Key] = frozenset()

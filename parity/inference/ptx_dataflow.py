@@ -108,6 +108,13 @@ class _DataFlow(Registers):
                 for key in self._elements_of(register, known)
                 if {0, 1}.isdisjoint(wholes.get(key, ()))
             ),
+            factors=frozenset(
+                key
+                for pair in self._factors
+                if all(self._slice(each) & self._fetched for each in pair) and self._divisors.isdisjoint(pair)
+                for register in frozenset().union(*map(self._slice, pair)) & self._fetched
+                for key in self._elements_of(register, known)
+            ),
             offsets=frozenset(offsets := dict(self._offsets(known))),
             parted=frozenset(key for key, divides in offsets.items() if divides),
             segments=frozenset(self._segments(known)) - offsets.keys(),

@@ -76,6 +76,7 @@ class Registers:
         self._symbols: dict[str, set[str]] = {}
         self._constants: list[tuple[str, str, int]] = []
         self._divisors: set[str] = set()
+        self._factors: set[tuple[str, str]] = set()
         self._members: set[Key] = set()
         self._shifts: dict[str, tuple[str, int]] = {}
         self._loads: list[tuple[str, str, str]] = []
@@ -162,6 +163,8 @@ class Registers:
         elif operands and name not in ("bra", "call", "bar", "ret", "ld"):
             if name in ("div", "rem") and kind[0] in "su":
                 self._divisors.add(operands[2])
+            if name in ("mul", "mad") and "lo" in op and kind == "s32":
+                self._factors.add((operands[1], operands[2]))
             self._combine(name, operands)
 
     def _arguments_at(self, operand: str) -> list[Key]:

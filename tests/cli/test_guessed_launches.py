@@ -119,6 +119,10 @@ __global__ void strict(const float* x, float* y, const int* at, int k, int m, in
     if (refuse && x[i] <= 0.5f) __trap();
     y[at[i] * m + i % m + k * k] = x[i];
 }
+__global__ void nearest(const int2* at, const unsigned* of, int* y, int n) {  // squares must not overflow
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = at[i].x * at[i].x + at[i].y * at[i].y < 5000 ? of[i] * of[i] : 0;
+}
 __global__ void greatest(double2* x, long n) {
     x[0].y = 0;
     for (int i = 0; i < n; i++) if (x[i].x > x[0].y) x[0].y = x[i].x;
@@ -160,6 +164,7 @@ SAID = {
     ),
     "doubled": ("n:u32=numel", 'updates={"x": "f32"}'),
     "scaled": ('shapes="own: 2*n; x: n; by: 3; made: 2*n; y: n"', 'optional=("own", "by")', 'updates={"made": "f32"}'),
+    "nearest": ('data={"at": ("-999..999",)}', 'inputs={"at": "i32", "of": "u32"}'),
     "greatest": ('shapes="x: 2*n"', "n:i64", 'updates={"x": "f64"}'),
     "strict": ('choices={"refuse": (0,)',),
     "wrapped": ('symbols={"(anonymous namespace)::widths": "widths"}', 'data={"widths": ("1..16",)}'),

@@ -188,6 +188,11 @@ def test_flows_divisors_are_elements_without_a_check_for_zero(found):
     assert found["dims"].divisors == {(0, 0)} and not found["letters"].divisors
 
 
+def test_flows_factors_are_elements_multiplied_with_elements(found):
+    assert found["segments"].factors == {(2, 0)}
+    assert not found["strided"].factors and not found["dims"].factors
+
+
 def test_flows_offsets_are_neighbors_that_bound_a_range(found):
     assert found["segments"].offsets == {(0, 0), (1, 0)}
     assert found["padded"].offsets == found["parted"].offsets == found["parted"].parted == {(0, 0)}
