@@ -53,7 +53,7 @@ _ROLE_DATA: Mapping[str, tuple[str, ...]] = {
     "ends": ("values.-1",),
 }
 """Data streams for tensors whose elements are bounds, by role."""
-_CALM, _CALM_DATA = (0.5, 1.0), ("0.25..1",)
+_CALM, CALM_DATA = (0.5, 1.0), ("0.25..1",)
 """Choices for parameters, and data for tensors, if an index depends on real numbers."""
 _GUESS = "a guess"
 _DISTINCT = f"{_GUESS}: with repeated elements, several threads write to one place"
@@ -298,7 +298,7 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     spec, data = facts.spec, dict[str, Literal]()
     for each in one.args:
         if spec.calm and each.is_pointer and each.name in facts.filled:
-            data[each.name] = _CALM_DATA if _is_real(facts.kinds[each.name]) else _SMALL_DATA[spec.calm]
+            data[each.name] = CALM_DATA if _is_real(facts.kinds[each.name]) else _SMALL_DATA[spec.calm]
     data |= dict.fromkeys(sorted(spec.small), _SMALL_DATA[spec.calm])
     marked = {each.name for each in one.args if one.flow and -1 in one.flow.wholes.get(each.key, ())}
     data |= dict.fromkeys(sorted(marked & spec.small if not spec.calm else ()), _ROLE_DATA["mask"])

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from parity.errors import ParityError
 from parity.inference.argument_kinds import argument_kinds
-from parity.inference.call import DeclaredCall, guessed_call, inferred_call
+from parity.inference.call import CALM_DATA, DeclaredCall, guessed_call, inferred_call
 from parity.inference.conditions import credible_blocks, likely_blocks
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch, accepted
@@ -326,6 +326,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Atte
         tensors.inputs.update({table: each.dtype for table, each in tables.items()})
         shapes = {**spec.shapes, **{name: str(each.count) for name, each in (tables | results).items()}}
         ranges = {**spec.ranges, **{name: tables[name].range for name in counts}}
+        ranges |= dict.fromkeys(tables.keys() - ranges.keys(), *CALM_DATA) if spec.calm else {}
         spec = replace(spec, shapes=shapes, ranges=ranges)
         call = inferred_call(one, kinds, spec, {*tensors.inputs, *tensors.updates})
     else:

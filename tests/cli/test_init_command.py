@@ -164,6 +164,11 @@ __global__ void colors(const float* x, unsigned char* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = (unsigned char)(255 * x[i]);
 }
+__constant__ float tint[3];
+__global__ void tinted(const float* x, unsigned char* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = (unsigned char)(255 * x[i] * tint[i % 3]);
+}
 __global__ void fluxes(int pitch, const float* x, const int* next, float* y) {
     const int i = blockDim.x * blockIdx.x + threadIdx.x;
     float sum = 0;
@@ -223,6 +228,7 @@ TOLD = {
     "chunks": ("B C",),
     "column_sum": ('grid="2"', "block=256", 'updates={"y": "f32"}'),
     "colors": ('data={"x": ("0.25..1",)}', "n:i32=numel"),
+    "tinted": ('"x": ("0.25..1",)', '"tint": ("0.25..1",)'),
     "fluxes": ("pitch:i32=512",),
     "in_memory": ('structs={"*g": "to_ by from_ n:i32=numel"}', 'args="g"'),
     "inherited_in_memory": ('structs={"*g": "g_0 g_8 gap_2:u8[12]=0 g_24:i32', 'args="g first'),
