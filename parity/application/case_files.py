@@ -20,8 +20,9 @@ from parity.engine.calls import Progress
 from parity.engine.case_records import CaseRecord, Task
 from parity.engine.plan import Plan
 from parity.errors import NotAvailable, UsageError
+from parity.inference.attempt import DIVERGES, TOO_LITTLE, UNSET
 from parity.inference.case_file import case_file
-from parity.inference.skeleton import DIVERGES, LEFT_OUT, TOO_LITTLE, UNSET, Skeleton
+from parity.inference.skeleton import LEFT_OUT, Skeleton
 from parity.inference.spec import RACES, in_one_line, is_mistake, is_scatter
 from parity.inference.time_limit import TimeLimit
 from parity.op import Op

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,10 +16,12 @@ from typing import Any, cast
 
 from parity.errors import ParityError
 from parity.inference.argument_kinds import argument_kinds
+from parity.inference.attempt import RANDOM, Attempt
 from parity.inference.call import CALM_DATA, DeclaredCall, guessed_call, inferred_call
 from parity.inference.conditions import credible_blocks, likely_blocks
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch, accepted
+from parity.inference.instances import chosen_of, most_lanes, most_ops, template_of, wanted_instances, widest
 from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import SUFFIXES, Probe, Signature, read_signature, type_variables
 from parity.inference.spec import (
@@ -52,32 +53,16 @@ from parity.model.launch import PRINTF
 from parity.op import Op
 
 _TEXTURE = "it uses a texture or a surface, which parity does not emulate"
-UNSET, _OUTSIDE, _ASSERTS = "never-written", "out-of-bounds", "assertion `"
-"""Words of failures that a more careful declaration may avoid."""
-TOO_LITTLE = "the cases show too little"
-"""Words for cases with which a kernel writes nothing, or only values that wrong results have as well."""
-DIVERGES = "a known divergence of CUDA and AMD may explain the difference"
-_RANDOM = "it draws numbers with cuRAND, and hipRAND's numbers differ, so say reference="
 _ROUNDED = "it prints floating-point numbers, whose last digits may differ"
 _COUNTED = "it writes where counters lead, and guessed counters lead several threads to one place, so say data="
-_SCALE, _MOST_SCALE, _MOST_ELEMENTS = 16, 256, 1 << 18
-"""How much larger tensors are in each attempt, and the largest factor and number of elements."""
+_MOST_ELEMENTS = 1 << 18
+"""The number of elements that larger tensors have at most."""
 _POSITION = 4
 """Bytes that a position has at least."""
-_MANY, _FEW = 24, 3
-"""Ops of a file from which on templates share this number, and instances that a template has at least if small."""
-_MOST_CODE = 60_000
-"""Characters in the PTX of a template's instances, if these are several: seconds of compilation."""
-_CHOICE = re.compile(r"\b(?:\d+|true|false)\b")
-"""Matches the arguments of a template that are not types."""
-_USUAL = re.compile(r"\bfloat\b")
-"""Matches the usual type of an instance."""
 LEFT_OUT = "more of its instances have no op; the same command adds some each time"
 """The end of the message for a template with too many instances."""
 _ORDERED = "4"
 """The number of positions of elements in order, unless another tensor determines it."""
-_CALMEST = 2
-"""The level of small numbers of the last attempt."""
 _FEW_BLOCKS = ("3",)
 """The grid of a kernel that gets no tensors, unless the host's code has a constant one."""
 _GUESSED_ROLE = "a guess: written; updates= are read as well"
@@ -123,15 +108,7 @@ class Skeleton:
     @property
     def template(self) -> Template:
         """The module, and the kernel without arguments of its template: the same for all instances of the template."""
-        return _template(self.name.rpartition(".")[0], self.kernel)
-
-
-def _template(module: str, kernel: str) -> Template:
-    return module, kernel.partition("(")[0].partition("<")[0]
-
-
-_Instances = dict[str, list[tuple[str, list[Signature]]]]
-"""The ops of each template, by the template's name: the name of an op, and kernels that differ only in dtypes."""
+        return template_of(self.name.rpartition(".")[0], self.kernel)
 
 
 def skeletons(
@@ -174,132 +151,30 @@ def skeletons(
         signatures.append(replace(one, launches=host))
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
-    wanted = _wanted(name, signatures, known)
+    wanted = wanted_instances(name, signatures, known)
     for base, instances in wanted.items():
-        left, template = len(instances), _template(name, _widest(instances[0][1]).text)
+        left, template = len(instances), template_of(name, widest(instances[0][1]).text)
         most = limit.left(template)
         compiled = [each for each in instances if not any(one.symbol in empty for one in each[1])] or instances
-        for op, alike in _chosen(compiled, _most(wanted)):
+        for op, alike in chosen_of(compiled, most_ops(wanted)):
             if limit.left(template) < most / 2:  # the other half is for their trial
                 break
             with limit.step(template):
-                found = _skeleton(op, place, alike)
+                found = _skeleton(op, place, alike, Attempt())
             left -= 1
             yield found
         if left:
             yield Skeleton("", base, omitted=f"{left} {LEFT_OUT}")
 
 
-def chosen_instances(
-    module: str, kernels: Iterable[Kernel], structures: Structures, known: str, size: float = 1
-) -> tuple[str, ...] | None:
-    """Return the names of those instances of templates that get an op, or None if these are most of them.
-
-    ``size`` is the number of characters in the listing of an instance. Large instances compile for a long time, so
-    templates have fewer of them; one if it is infinite.
-    """
-    signatures = [read_signature(each, None, None, structures) for each in kernels]
-    wanted = _wanted(re.sub(r"\W+", "_", module), signatures, known)
-    few = min(_most(wanted), max(1, int(_MOST_CODE / size)))
-    names = [source_name(one.symbol) for each in wanted.values() for _, alike in _chosen(each, few) for one in alike]
-    return tuple(names) if len(signatures) > 2 * len(names) else None
-
-
-def _wanted(name: str, signatures: Sequence[Signature], known: str) -> _Instances:
-    """Return the ops that the text of a case file does not have. ``name`` is the module in names of ops."""
-    groups: dict[tuple[str, tuple[str, ...], str], list[Signature]] = {}
-    counts = Counter(source_name(one.symbol) for one in signatures)
-    overloaded = {one.pattern for one in signatures if counts[source_name(one.symbol)] > 1}
-    for one in signatures:
-        overload = "" if one.types and one.pattern not in overloaded else one.text
-        groups.setdefault((one.pattern, tuple(each.name for each in one.args), overload), []).append(one)
-    patterns = Counter(pattern for pattern, *_ in groups)
-    bases = Counter(pattern.partition("<")[0] for pattern, *_ in groups)
-    titles, wanted = Counter[str](), _Instances()
-    for (pattern, *_), alike in groups.items():
-        base = pattern.partition("<")[0]
-        long, title = _title(pattern), _title(base if bases[base] == 1 else pattern)
-        titles[title] += 1
-        title += f"_{titles[title]}" * (titles[title] > 1)
-        # Overloads get the types of their arguments.
-        if patterns[pattern] > 1 and (pattern in overloaded or not alike[0].types):
-            alike = [replace(each, pattern=each.text, types=()) for each in alike]
-        ends = (f'"{name}.{title}"', f'"{name}.{long}"', f"# {alike[0].text}: ")
-        if not any(each in known for each in ends):
-            wanted.setdefault(base, []).append((f"{name}.{title}", alike))
-    return wanted
-
-
-def _most(wanted: _Instances) -> int:
-    """Return the largest number of ops that a template gets."""
-    return max(_FEW, _MANY // max(1, len(wanted)))
-
-
-def _chosen(instances: Sequence[tuple[str, list[Signature]]], most: int) -> list[tuple[str, list[Signature]]]:
-    """Return instances of a template: first those with different types, ``float`` before others, then some more."""
-    instances = sorted(instances, key=lambda each: not _USUAL.search(each[1][0].text.partition("(")[0]))
-    firsts = dict[str, tuple[str, list[Signature]]]()
-    for each in instances:
-        firsts.setdefault(_CHOICE.sub("", each[1][0].pattern), each)
-    others = [each for each in instances[:: -(-len(instances) // most)] if each not in firsts.values()]
-    return [*firsts.values(), *others][:most]
-
-
-def _title(pattern: str) -> str:
-    """Return the name of an op without type variables, with underscores for what is not a letter or digit."""
-    return re.sub(r"\W+", "_", re.sub(r"_?<?\{\w\}>?", "", pattern)).strip("_")
-
-
 def signature_skeleton(name: str, one: Signature, *, single: bool = False) -> Skeleton:
     """Return the op of a Triton kernel. ``single``: with the numbers of one launch."""
-    return _skeleton(name, "", [one], _Attempt(single, cautious=single))
+    return _skeleton(name, "", [one], Attempt(single, cautious=single))
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """How carefully to declare a kernel.
-
-    ``single``: a single launch is enough. ``cautious``: all tensors that the kernel reads have content. ``scale``:
-    if not 0, all tensors are at least this much larger than the largest one of the single launch, because other data
-    may lead to more, or the host passes tensors of other shapes. ``calm``: if not 0, all numbers are small and not
-    negative, because an index may depend on them, and integers are 0 or 1 if 2.
-    ``apart``: the elements of integer tensors are distinct and in order, because threads may write to these positions.
-    ``ordered``: they are in order, as the kernel may assert.
-    """
-
-    single: bool = False
-    cautious: bool = False
-    scale: int = 0
-    calm: int = 0
-    apart: bool = False
-    ordered: bool = False
-
-    def after(self, reason: str) -> _Attempt | None:
-        """Return the next attempt after one that failed, or None if no other attempt may succeed."""
-        if reason.startswith((_RANDOM, RACES)):  # a smaller launch would hide a race
-            return None
-        if reason.startswith(DIVERGES):
-            return replace(self, calm=self.calm + 1) if self.calm < _CALMEST else None
-        if RACES in reason and not (self.apart or self.calm):
-            return replace(self, apart=True)
-        if _ASSERTS in reason and not self.ordered:
-            return replace(self, ordered=True)
-        if TOO_LITTLE in reason and self.apart and not self.single:  # small numbers may avoid the race as well
-            return replace(self, apart=False, calm=1)
-        if UNSET in reason and not self.cautious:
-            return replace(self, cautious=True)
-        if not self.single:
-            return replace(self, single=True, cautious=True)
-        if RACES in reason or self.calm == _CALMEST:
-            return None
-        if _OUTSIDE in reason and self.scale < _MOST_SCALE:
-            return replace(self, scale=self.scale * _SCALE or 1)
-        return replace(self, calm=_CALMEST) if self.calm else replace(self, scale=0, calm=1)
-
-
-def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt = _Attempt()) -> Skeleton:
+def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: Attempt) -> Skeleton:
     """Return the op of kernels that differ only in dtypes."""
-    one = _widest(alike)
+    one = widest(alike)
     if "__hip_texture" in one.text or "__hip_surface" in one.text:
         return Skeleton("", one.text, omitted=_TEXTURE)
     pointers = one.tensors
@@ -368,7 +243,7 @@ def _without_output(one: Signature) -> str:
     return f"{reason}, so nothing can be compared"
 
 
-def _again(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt, reason: str) -> Skeleton | None:
+def _again(name: str, source: str, alike: Sequence[Signature], attempt: Attempt, reason: str) -> Skeleton | None:
     """Return the op of the next attempt that leads to a declaration."""
     while (following := attempt.after(reason)) is not None:
         attempt = following
@@ -377,7 +252,7 @@ def _again(name: str, source: str, alike: Sequence[Signature], attempt: _Attempt
     return None
 
 
-def _scaled(spec: InferredSpec, attempt: _Attempt, fixed: Collection[str]) -> InferredSpec:
+def _scaled(spec: InferredSpec, attempt: Attempt, fixed: Collection[str]) -> InferredSpec:
     """Return a specification with larger tensors, which a launch does not write completely.
 
     Bounds and ``fixed`` tensors remain.
@@ -442,7 +317,7 @@ def _keywords(
     spelling = {SUFFIXES[name]: name for each in alike for name in each.types if SUFFIXES.get(name, name) != name}
     words, structs = structured_words(one, call.words)
     symbols = {each.source: name for name, each in tables.items()}
-    strides: Literal = "aligned" if max(map(_most_lanes, alike)) > 1 else stride_kinds(spec, tensors)
+    strides: Literal = "aligned" if max(map(most_lanes, alike)) > 1 else stride_kinds(spec, tensors)
     optional = (
         Keyword("structs", structs),
         *call.shapes,
@@ -474,16 +349,6 @@ def _keywords(
         *call.launch,
         Keyword("grid_stride", _is_strided(one, spec)),
     ]
-
-
-def _widest(alike: Sequence[Signature]) -> Signature:
-    """Return the kernel with the most elements of an access. It needs sizes that suit the other kernels as well."""
-    return max(alike, key=_most_lanes)
-
-
-def _most_lanes(one: Signature) -> int:
-    """Return the most elements of an access."""
-    return max((each.lanes for each in one.tensors), default=1)
 
 
 def _others(count: int) -> str:
@@ -534,7 +399,7 @@ def _spec_of_host(one: Signature) -> InferredSpec:
 def _doubt(one: Signature, spec: InferredSpec | None) -> str:
     """Return why CUDA's and AMD's results may differ without a mistake of the port, or an empty string."""
     if one.flow and one.flow.random:
-        return _RANDOM
+        return RANDOM
     if one.flow and one.flow.private and spec and spec.is_measured:
         return "its threads have private arrays, which may be too small for the numbers that were guessed"
     if one.flow and spec and not spec.distinct and any(use.scattered for use in one.flow.uses.values()):

@@ -5,9 +5,10 @@ from pathlib import PurePath
 
 import pytest
 
+from parity.inference.attempt import DIVERGES, TOO_LITTLE
 from parity.inference.data_flow import Flow, Use
 from parity.inference.host_launches import HostLaunch
-from parity.inference.skeleton import DIVERGES, TOO_LITTLE, skeletons
+from parity.inference.skeleton import skeletons
 from parity.inference.spec import IndexRole, InferredSpec
 from parity.inference.time_limit import TimeLimit
 from parity.model.code_object import Argument, Kernel
