@@ -49,6 +49,7 @@ _ASSERTED = re.compile(r"\b(?:\w*(?i:assert)\w*|\w*CHECK)\s*\(([^;{}\"]*)")
 _FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]*)\)\s*(?:const|noexcept)?\s*\{\s*return\s+([^;{}]+);\s*\}")
 _ENUM = re.compile(r"\benum\b[^{};]*\{([^{}]*)\}")
 _ENUMERATOR = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d+)\s*[,}]")
+_WHOLE_WARPS = re.compile(rf"\*\s*(?:[\w:]+::)?(?:{'|'.join(WARP_NAMES)})(?:\(\))?\s*$")
 _SIZEOF = re.compile(r"\bsizeof\s*\(\s*([\w\s:]+?)\s*\)")
 _KERNEL = re.compile(
     r"__global__(?:__\w+__\s*\((?:[^()]|\([^()]*\))*\)|[^;{}(])*?\b(?!__)(\w+)\s*\("  # __launch_bounds__(...)
@@ -351,7 +352,13 @@ class _HostDefinitions:
     def dims(self, text: str, at: int) -> tuple[int | str | None, ...]:
         """Return the sizes of a ``dim3`` along x, y and z."""
         parts = self.sizes(text, at)
-        return (self.value(text, at),) if parts is None else tuple(self.value(part, at) for part in parts)
+        return tuple(self._threads(part, at) for part in ((text,) if parts is None else parts))
+
+    def _threads(self, text: str, at: int) -> int | str | None:
+        """Return a number or a name, or one warp for a computed number of whole warps: ``blocks * warpSize``."""
+        found = self.value(text, at)
+        made = text if found else self._last(self._values, text.strip(), at) or text
+        return WARP_SIZE if found is None and _WHOLE_WARPS.search(made) else found
 
     def sizes(self, text: str, at: int) -> list[str] | None:
         """Return the texts of the sizes of a ``dim3``, or None for a number."""

@@ -153,6 +153,20 @@ def test_host_launches_have_formulas_of_arguments(code, grid, arguments):
     assert launch.arguments == (tuple(arguments.split()) if isinstance(arguments, str) else arguments)
 
 
+@pytest.mark.parametrize(
+    ("code", "block"),
+    [
+        ("int t = div_up(n, 4 * C10_WARP_SIZE) * C10_WARP_SIZE; k<<<m, dim3(t)>>>(x, n)", ("warpSize",)),
+        ("k<<<m, up(n) * at::cuda::warp_size()>>>(x, n)", ("warpSize",)),
+        ("k<<<m, C10_WARP_SIZE / up(n)>>>(x, n)", (None,)),
+        ("k<<<m, 4 * up(n)>>>(x, n)", (None,)),
+    ],
+)
+def test_host_block_of_whole_warps_is_one_warp(code, block):
+    (launch,) = host_launches(FORMULAS % f"{code};")["k"]
+    assert launch.block == block
+
+
 def test_host_texts_know_macros_of_compiler_options(tmp_path):
     (tmp_path / "k.cu").write_text(
         "__global__ void k(float* x, int n, int m) {}\n"
