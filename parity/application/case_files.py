@@ -22,9 +22,9 @@ from parity.engine.plan import Plan
 from parity.errors import NotAvailable, UsageError
 from parity.inference.attempt import DIVERGES, TOO_LITTLE, UNSET
 from parity.inference.case_file import case_file
+from parity.inference.kernel_time_limit import TimeLimit
 from parity.inference.skeleton import LEFT_OUT, Skeleton
 from parity.inference.spec import RACES, in_one_line, is_mistake, is_scatter
-from parity.inference.time_limit import TimeLimit
 from parity.op import Op
 from parity.platform.files import naming_write_errors, read_text
 from parity.suite.loading import Suite, load_suite

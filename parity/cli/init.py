@@ -24,8 +24,8 @@ from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, TRITON_TARGET
 from parity.errors import MissingTool, UsageError, display_path, nearest, pluralize
 from parity.inference.case_file import is_inferred
 from parity.inference.host_launches import HostTexts
+from parity.inference.kernel_time_limit import TimeLimit
 from parity.inference.prober import Prober
-from parity.inference.time_limit import TimeLimit
 from parity.inference.triton_inference import triton_skeletons
 from parity.inference.triton_source import triton_kernels
 from parity.model.code_object import Kernel, idle, source_name, unqualified

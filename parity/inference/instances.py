@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from parity.inference.kernel_time_limit import Template
 from parity.inference.signature import Signature, read_signature
 from parity.inference.structures import Structures
-from parity.inference.time_limit import Template
 from parity.model.code_object import Kernel, source_name
 
 _MANY, _FEW = 24, 3

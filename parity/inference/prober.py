@@ -37,6 +37,7 @@ from parity.inference.grid_inference import candidate_specs, hinted_spec
 from parity.inference.host_launches import HostLaunch
 from parity.inference.hypotheses import candidate_conditions, is_plausible, with_roles, with_strides
 from parity.inference.index_inference import with_indices, with_positive_numbers
+from parity.inference.kernel_time_limit import TimeLimit
 from parity.inference.launch_hints import launch_hints
 from parity.inference.measured import has_given_block, measured_spec
 from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, InputFill, ProbeLaunches, ProbeLimit
@@ -54,7 +55,6 @@ from parity.inference.spec import (
     triple,
 )
 from parity.inference.strides import strides_of_structures
-from parity.inference.time_limit import TimeLimit
 from parity.model.code_object import CodeObject, source_name
 from parity.model.dtypes import Array
 from parity.platform.cache import Cache, default_root

@@ -22,6 +22,7 @@ from parity.inference.conditions import credible_blocks, likely_blocks
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch, accepted
 from parity.inference.instances import chosen_of, most_lanes, most_ops, template_of, wanted_instances, widest
+from parity.inference.kernel_time_limit import Template, TimeLimit
 from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import SUFFIXES, Probe, Signature, read_signature, type_variables
 from parity.inference.spec import (
@@ -46,7 +47,6 @@ from parity.inference.tensor_roles import (
     tensors_by_role,
     written_tensors,
 )
-from parity.inference.time_limit import Template, TimeLimit
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
 from parity.model.launch import PRINTF

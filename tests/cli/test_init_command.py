@@ -23,8 +23,8 @@ from parity.cli.shared import init_builds
 from parity.compare.verdict import Fact, Status, Verdict
 from parity.compilers import zig
 from parity.inference import skeleton
+from parity.inference.kernel_time_limit import TimeLimit
 from parity.inference.skeleton import Skeleton
-from parity.inference.time_limit import TimeLimit
 from parity.porting import PortError
 from parity.suite.options import EXAMPLES
 from parity.suite.settings import Project

@@ -8,9 +8,9 @@ import pytest
 from parity.inference.attempt import DIVERGES, TOO_LITTLE
 from parity.inference.data_flow import Flow, Use
 from parity.inference.host_launches import HostLaunch
+from parity.inference.kernel_time_limit import TimeLimit
 from parity.inference.skeleton import skeletons
 from parity.inference.spec import IndexRole, InferredSpec
-from parity.inference.time_limit import TimeLimit
 from parity.model.code_object import Argument, Kernel
 
 ARGS = (Argument("x", 0, 8, "global_buffer"), Argument("y", 8, 8, "global_buffer"), Argument("low", 16, 4, "by_value"))

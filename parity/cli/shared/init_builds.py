@@ -20,7 +20,7 @@ from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.errors import ResourceExhausted
 from parity.inference.host_launches import HostTexts
 from parity.inference.instances import chosen_instances
-from parity.inference.time_limit import COMPILING, TimeLimit
+from parity.inference.kernel_time_limit import COMPILING, TimeLimit
 from parity.model.code_object import Kernel, source_name, unqualified
 from parity.platform import subprocesses
 from parity.platform.files import read_text

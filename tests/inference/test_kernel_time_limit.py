@@ -1,4 +1,4 @@
-from parity.inference.time_limit import COMPILING, TimeLimit
+from parity.inference.kernel_time_limit import COMPILING, TimeLimit
 
 
 def test_steps_and_trials_of_a_template_share_its_time():
