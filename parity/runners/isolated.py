@@ -72,7 +72,8 @@ class IsolatedSession:
         Raises:
             NotAvailable: The device cannot be opened.
         """
-        result = self._call("execute", code, (launch, dict(buffers)), self._launch_seconds)
+        arguments = _with_symbols(code, launch), dict(buffers)
+        result = self._call("execute", code, arguments, self._launch_seconds)
         return result if isinstance(result, Outcome) else Outcome.untouched(buffers, result)
 
     def time(
@@ -90,7 +91,8 @@ class IsolatedSession:
             NotAvailable: The device cannot be opened.
         """
         limit = TIME_SECONDS + 2 * seconds
-        result: Timings | Fault = self._call("time", code, (launch, dict(buffers)), limit, hot=hot, seconds=seconds)
+        arguments = _with_symbols(code, launch), dict(buffers)
+        result: Timings | Fault = self._call("time", code, arguments, limit, hot=hot, seconds=seconds)
         return result
 
     def call(self, method: str, *arguments: Any) -> Any:
@@ -179,6 +181,18 @@ class _DeviceProcess:
         self._printed.seek(self._printed_before)
         lines = self._printed.read(4096).decode(errors="replace").splitlines()[:8]
         return "".join(f"\n{line}" for line in lines)
+
+
+def _with_symbols(code: CodeObject, launch: Launch) -> Launch:
+    """Name the variables of a launch by their symbols: the other process does not get the listing, which has them."""
+    if not (launch.constants or launch.results):
+        return launch
+    symbols = {name: code.variable(name) for name in (*launch.constants, *launch.results)}
+    return replace(
+        launch,
+        constants={symbols[name]: content for name, content in launch.constants.items()},
+        results={symbols[name]: of for name, of in launch.results.items()},
+    )
 
 
 def _started(descriptor: int, printed: IO[bytes]) -> subprocess.Popen[bytes]:

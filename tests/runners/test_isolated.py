@@ -38,7 +38,8 @@ class Executor:
         if launch.kernel == "lose":
             return Outcome({}, Fault("cudaErrorIllegalAddress", "an illegal address", True))
         print("printed by a kernel")
-        return Outcome({"pid": np.array([os.getpid()]), "x": buffers["x"].data * 2, "module": code.module})
+        symbols = {"constants": [*launch.constants], "results": dict(launch.results)}
+        return Outcome({"pid": np.array([os.getpid()]), "x": buffers["x"].data * 2, "module": code.module, **symbols})
 
     def version(self, what):
         return Fault("error", what) if what == "none" else (what, os.getpid())
@@ -48,7 +49,8 @@ class Executor:
         timing = Timing(seconds, seconds, seconds, 0.0, buffers["x"].count)
         return Timings(timing, timing if hot else None, host=os.getpid())
 """
-CODE = CodeObject("module", "sm_90", "a long listing", {}, "digest")
+TABLE = "_ZN34_INTERNAL_ee0c609a_4_b_cu_2bd530e13ops5tableE"
+CODE = CodeObject("module", "sm_90", f"a long listing with {TABLE}[64]", {}, "digest")
 
 
 @pytest.fixture(params=["started", "forked"])
@@ -63,9 +65,9 @@ def session(tmp_path, monkeypatch, request):
     made.close()
 
 
-def launch(session, kernel="good"):
+def launch(session, kernel="good", **variables):
     x = Buffer(dtype("bf16"), np.array([1, 2, 3], dtype("bf16").numpy))
-    return session.execute(CODE, Launch(kernel, (1, 1, 1), (1, 1, 1), ()), {"x": x})
+    return session.execute(CODE, Launch(kernel, (1, 1, 1), (1, 1, 1), (), **variables), {"x": x})
 
 
 def test_launches_share_a_separate_process(session):
@@ -74,6 +76,12 @@ def test_launches_share_a_separate_process(session):
     assert first.buffers["x"].astype(float).tolist() == [2, 4, 6]
     assert first.buffers["module"] == "module"
     assert first.buffers["pid"] == second.buffers["pid"] != os.getpid()
+
+
+def test_variables_are_named_by_symbols_without_a_listing(session):
+    named = {"constants": {"ops::table": np.zeros(4), "size": np.ones(1)}, "results": {"ops::table": "x"}}
+    outcome = launch(session, **named)
+    assert (outcome.buffers["constants"], outcome.buffers["results"]) == ([TABLE, "size"], {TABLE: "x"})
 
 
 def test_call_returns_result_or_fault_of_executor_method(session):
