@@ -14,6 +14,7 @@ from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.ptx.device import PtxDevice
 from parity.platform.cache import Cache
 
 THREADS = 128
@@ -31,7 +32,9 @@ class Program:
 
         The launch has one thread per element of the first input.
         """
-        device, code = AmdgpuDevice(cache=self.cache), self.built.code_object
+        code = self.built.code_object
+        is_ptx = code.target.startswith("sm_")
+        device = PtxDevice(traced=True, cache=self.cache) if is_ptx else AmdgpuDevice(cache=self.cache)
         arrays = [*inputs, out]
         buffers = [device.allocate(array.nbytes, str(number)) for number, array in enumerate(arrays)]
         for buffer, array in zip(buffers, arrays, strict=True):

@@ -1,6 +1,7 @@
 """The Eigen stub: matrices, arrays and rotations in device code match NumPy."""
 
 import numpy as np
+import pytest
 from execution import program
 
 SOURCE = """#include <Eigen/Dense>
@@ -51,9 +52,12 @@ void host() {
 """
 
 
-def test_eigen_stub_matrices_arrays_and_rotations_match_numpy(tmp_path, cache):
+@pytest.mark.parametrize("target", ["gfx1100", "sm_90"])
+def test_eigen_stub_matrices_arrays_and_rotations_match_numpy(tmp_path, cache, request, target):
+    if target == "sm_90":
+        request.getfixturevalue("with_nvcc")
     given = np.random.default_rng(7).normal(size=(32, 4, 4)).astype(np.float32)  # thread, column, row
-    found = program(tmp_path, SOURCE, "gfx1100", cache).run("k", np.zeros((32, 64), np.float32), given, block=32)
+    found = program(tmp_path, SOURCE, target, cache).run("k", np.zeros((32, 64), np.float32), given, block=32)
     for columns, out in zip(given.astype(np.float64), found, strict=True):
         m = columns.T
         near = {"rtol": 1e-3, "atol": 1e-4}
