@@ -22,7 +22,7 @@ from parity.cli import init
 from parity.cli.shared import init_builds
 from parity.compare.verdict import Fact, Status, Verdict
 from parity.compilers import zig
-from parity.inference import skeleton
+from parity.inference import instances
 from parity.inference.kernel_time_limit import TimeLimit
 from parity.inference.skeleton import Skeleton
 from parity.porting import PortError
@@ -322,7 +322,7 @@ def test_init_compiles_some_of_many_instances(parity, tmp_path, sources, compile
 
 
 def test_init_compiles_fewer_of_many_large_instances(parity, tmp_path, sources, compiled, monkeypatch, with_nvcc):
-    monkeypatch.setattr(skeleton, "_MOST_CODE", 100)
+    monkeypatch.setattr(instances, "_MOST_CODE", 100)
     sources(many=f"// {uuid4()}\n{MANY.replace('25', '3')}")
     assert parity("init", "--kernels", "src").code == 0
     assert sorted(compiled) == [("amd", 1), ("cuda", 0), ("cuda", 1)]
@@ -336,7 +336,7 @@ def test_many_templates_with_few_instances_are_not_many_instances():
 
 
 def test_init_compiles_some_of_many_launched_instances(parity, sources, compiled, monkeypatch, with_nvcc):
-    monkeypatch.setattr(skeleton, "_MOST_CODE", 100)
+    monkeypatch.setattr(instances, "_MOST_CODE", 100)
     kernel, launches = MANY.partition("template <class T, int N> void each")[0], ""
     for i in range(9):
         launches += f"    added<float, {i}><<<(n + 255) / 256, 256>>>(x, y, n);\n"
@@ -349,7 +349,7 @@ def test_init_compiles_some_of_many_launched_instances(parity, sources, compiled
 
 
 def test_run_compiles_instances_whose_types_hip_names_differently(parity, sources, compiled, monkeypatch, with_nvcc):
-    monkeypatch.setattr(skeleton, "_MOST_CODE", 100)
+    monkeypatch.setattr(instances, "_MOST_CODE", 100)
     many = MANY.replace("float", "__nv_bfloat16").replace("double", "__nv_bfloat16").replace("25", "3")
     sources(many=f"// {uuid4()}\n#include <cuda_bf16.h>\n{many}")
     assert parity("init", "--kernels", "src").code == 0
@@ -359,7 +359,7 @@ def test_run_compiles_instances_whose_types_hip_names_differently(parity, source
 
 
 def test_run_compiles_instances_that_do_nothing_for_amd_once(parity, sources, compiled, monkeypatch, with_nvcc):
-    monkeypatch.setattr(skeleton, "_MOST_CODE", 100)
+    monkeypatch.setattr(instances, "_MOST_CODE", 100)
     many = MANY.replace("    if (i < n)", "#ifndef __HIP__\n    if (i < n)").replace("(T)N;", "(T)N;\n#endif")
     sources(many=f"// {uuid4()}\n{many.replace('25', '3')}")
     assert parity("init", "--kernels", "src").code == 0
