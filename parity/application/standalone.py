@@ -22,7 +22,16 @@ from parity.compilers.targets import target
 from parity.errors import UsageError
 from parity.hip.hipcc import FLAGS as HIP_FLAGS
 from parity.hip.hipcc import OWN
-from parity.porting import HIP_ON_CUDA, Instantiation, StagedCuda, compile_as_cuda, found_in, included, instantiations
+from parity.porting import (
+    HIP_ON_CUDA,
+    Instantiation,
+    StagedCuda,
+    as_in_cuda,
+    compile_as_cuda,
+    found_in,
+    included,
+    instantiations,
+)
 from parity.suite.loading import Suite
 
 
@@ -96,7 +105,7 @@ def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
             *_each("-include", map(tree.place, forced)),
         )
         main, found = tree.place(unit.main), tree.moved(files | own)
-    if templates := [Instantiation((), name) for name in kernels if "<" in name]:
+    if templates := [Instantiation((), as_in_cuda(name)) for name in kernels if "<" in name]:
         text = f'#include "{os.path.relpath(main, "cuda")}"\n{instantiations(templates)}'
         main = f"cuda/{Path(main).stem}-kernels.cu"
         found[main] = text.encode()

@@ -108,6 +108,35 @@ def test_reproducer_supports_structures_several_outputs_and_cuda_oracle(parity, 
     assert "what sm_90 emulated computed is the baseline, within what roundings explain" in result.err
 
 
+TEMPLATE = """#include <cuda_bf16.h>
+template <typename T> __global__ void doubled(const T* x, T* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] + x[i];
+}
+void host(const __nv_bfloat16* x, __nv_bfloat16* y, int n) { doubled<<<(n + 255) / 256, 256>>>(x, y, n); }
+"""
+DOUBLED = """from parity.op import Op
+
+op = Op(
+    "k.doubled", kernel="doubled<{T}>", types=("bf16",), spelling={"bf16": "__hip_bfloat16"}, args="x y n:i32=numel",
+    inputs={"x": "T"}, outputs={"y": "T"}, block=256,
+)
+"""
+
+
+def test_reproducer_names_types_of_templates_as_cuda_does(parity, tmp_path, monkeypatch, with_nvcc):
+    for name, text in {"pyproject.toml": "[tool.parity]\n", "kernels/k.cu": TEMPLATE, "cases/k.py": DOUBLED}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    result = parity("reproduce", "k.doubled[bf16](x=3~normal@0)", "-o", "made")
+    assert result.code == 0, result.err
+    source = tmp_path / "made" / "cuda" / "k-kernels.cu"
+    assert "&doubled<__nv_bfloat16>" in source.read_text()
+    done = subprocess.run([with_nvcc, "-arch=sm_90", "-ptx", "-o", tmp_path / "k.ptx", source], capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("case", "says"),
     [
