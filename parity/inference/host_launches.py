@@ -356,9 +356,10 @@ class _HostDefinitions:
 
     def _threads(self, text: str, at: int) -> int | str | None:
         """Return a number or a name, or one warp for a computed number of whole warps: ``blocks * warpSize``."""
-        found = self.value(text, at)
-        made = text if found else self._last(self._values, text.strip(), at) or text
-        return WARP_SIZE if found is None and _WHOLE_WARPS.search(made) else found
+        if (found := self.value(text, at)) is not None:
+            return found
+        made = self._last(self._values, text.strip(), at) or text
+        return WARP_SIZE if _WHOLE_WARPS.search(made) else None
 
     def sizes(self, text: str, at: int) -> list[str] | None:
         """Return the texts of the sizes of a ``dim3``, or None for a number."""

@@ -184,9 +184,13 @@ class CodeObject:
 
     def variable(self, name: str) -> str:
         """Return the symbol of a variable, given its name in the source. An unknown name is returned unchanged."""
-        last = name.rpartition("::")[2]
-        symbols = re.findall(rf"\b_Z\w*{len(last)}{re.escape(last)}\w*", self.listing)
-        return next((symbol for symbol in symbols if name in spelled(symbol)), name)
+        return self._mangled.get(name, name)
+
+    @functools.cached_property
+    def _mangled(self) -> Mapping[str, str]:
+        """The first mangled symbol of each name in the source. Launches need it again and again."""
+        symbols = [*dict.fromkeys(re.findall(r"\b_Z\w+", self.listing))]
+        return {name: symbol for symbol in reversed(symbols) for name in spelled(symbol)}
 
     @functools.cached_property
     def _called(self) -> Mapping[str, str]:

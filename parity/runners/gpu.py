@@ -106,7 +106,10 @@ class PlacedLaunch:
 
 
 class GpuDevice:
-    """A GPU in this process. With ``checked``, buffers have red zones around them."""
+    """A GPU in this process. With ``checked``, buffers have red zones around them.
+
+    Launches name variables by their symbols, as ``IsolatedSession`` does.
+    """
 
     def __init__(self, driver: GpuDriver, checked: bool) -> None:
         self.driver = driver
@@ -210,11 +213,8 @@ class GpuDevice:
 
     def _fill_variables(self, code: CodeObject, launch: Launch) -> None:
         for name, contents in launch.constants.items():
-            memory = self._symbol(code, name)
+            memory = self.driver.symbol(self._module(code), name)
             self.driver.upload(memory, np.ascontiguousarray(contents).view(np.uint8))
-
-    def _symbol(self, code: CodeObject, name: str) -> Any:
-        return self.driver.symbol(self._module(code), code.variable(name))
 
     def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> Bytes:
         """Return the content of the arena after the launch."""
@@ -234,7 +234,7 @@ class GpuDevice:
             after = driver.download(memory, len(arena.image))
             for name, of in launch.results.items():
                 begin, size = arena.ranges[of]
-                after[begin : begin + size] = driver.download(self._symbol(code, name), size)
+                after[begin : begin + size] = driver.download(driver.symbol(self._module(code), name), size)
             return after
 
     def _fault(self, error: Exception) -> Fault:
