@@ -197,7 +197,8 @@ extern "C" __global__ void k(int* x, size_t n) {
     int two[2] = {n, n + 1};
     register int y = two[threadIdx.x];
     printf("%"FORMAT, n);
-    x[0] = ONCE(x[1]) + y + Sum().template of(n) * Scale::by;
+    if (0 <= x[1] < n)
+        x[0] = ONCE(x[1]) + y + Sum().template of(n) * Scale::by;
 }
 """
     assert has(built(source), "k")
