@@ -82,7 +82,7 @@ def accepted_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
 def accepted_mistakes(expected: Expected, vendor: Vendor) -> frozenset[str]:
     """Return the names of the ``MISTAKES`` that the rules of the vendor accept in every element.
 
-    Elements whose expected value is NaN or infinite keep it. A mistake that happens to give the expected value gives
+    Elements whose expected value is NaN or infinite keep it, unless no element is finite. A mistake that happens to give the expected value gives
     the smallest normal number, or 1, instead. So an expectation that is zero everywhere does not accept zeros.
     """
     value = expected.value
@@ -92,6 +92,8 @@ def accepted_mistakes(expected: Expected, vendor: Vendor) -> frozenset[str]:
         same = bit_patterns(zeros) == bit_patterns(value)
         return frozenset({"only zeros"} if (accepted_elements(expected, zeros, vendor) & ~same).all() else ())
     number = np.isfinite(value) if kind.is_float else np.ones(value.shape, np.bool_)
+    if not number.any():
+        number = ~np.isnan(value)
     wide, smallest = (np.float64, 2.0**kind.emin) if kind.is_float else (np.int64, 1)
     found = set()
     for name, factor in MISTAKES.items():

@@ -321,6 +321,7 @@ EVERY = set(MISTAKES)
         (bounded(0, 0, error=1e-30), EVERY - {"only NaN"}),
         (expected(0, 0), set()),
         (expected(0, -np.inf), set()),
+        (expected(-np.inf, -np.inf), set()),
         (expected(0, 1), set()),
         (expected(np.nan, np.nan), EVERY),
         (expected(1, 2, unspecified=True), EVERY),
