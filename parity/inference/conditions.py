@@ -28,7 +28,8 @@ _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
 def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iterator[Triple]:
     """Yield blocks that a kernel may be meant for, the most likely first.
 
-    Candidates come from host code, launch bounds and the template's arguments in ``name``. Usual blocks follow.
+    Candidates come from host code, launch bounds and the template's arguments in ``name``. Usual blocks follow. A
+    kernel whose warps exchange values and have several axes gets whole warps along x, unless the host has others.
     """
     if flow.fixed:
         x, y, z = (*flow.threads, 1, 1)[:3]
@@ -51,7 +52,11 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
         tiles = ((number, number) for number in (*numbers, 16, 32) if number >= 8)
         found += [*itertools.pairwise(numbers), *tiles, (32, 8), (8, 8)]
     whole = ((*sizes, 1, 1, 1)[:3] for sizes in found if sizes)
-    yield from dict.fromkeys((x, y, z) for x, y, z in whole if 0 < x * y * z <= MAX_THREADS)
+    usual = dict.fromkeys((x, y, z) for x, y, z in whole if 0 < x * y * z <= MAX_THREADS)
+    if flow.crosses and not flow.thread_axes <= {"x"}:
+        stated = {(*sizes, 1, 1, 1)[:3] for sizes in _given(template, launches)}
+        usual = dict.fromkeys(each for each in usual if not each[0] % WARP or each in stated) or usual
+    yield from usual
 
 
 def credible_blocks(name: str, launches: Sequence[HostLaunch], flow: Flow) -> frozenset[Triple] | None:

@@ -70,18 +70,30 @@ def measured_spec(
     None as well if it does not reach half of them: the kernel's cases would show too little.
 
     Launches that follow the formulas of ``hints`` come first, then those with ``usual`` numbers. Launches whose blocks
-    write to one place are the last resort, unless positions in memory determine where the kernel writes. After a data
-    race in shared memory, no smaller numbers are tried, and no other blocks if the host's code tells the block: they
+    write to one place are the last resort, unless positions in memory determine where the kernel writes. A kernel that
+    accesses dynamic shared memory out of bounds is tried with as much as AMD GPUs have. After a data race in shared memory, no smaller numbers are tried, and no other blocks if the host's code tells the block: they
     would hide the race.
     """
+    enough = _shared(experiment, launches)
+    best = _best_launch(experiment, blocks, launches, usual, hints, enough)
+    if not best and experiment.launches.needs_shared and 0 < enough < (most := experiment.launches.most_shared):
+        best = _best_launch(experiment, blocks, launches, usual, hints, most)
+    return best[1] if best and 2 * best[0][1] >= len(experiment.used) else None
+
+
+def _best_launch(
+    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch], usual: Mapping[str, int],
+    hints: Sequence[LaunchHint], shared: int,
+) -> tuple[tuple[int, int], InferredSpec] | None:  # fmt: skip
+    """Return the specification of the launch with the best rank, and the rank, with so many bytes of shared memory."""
     best: tuple[tuple[int, int], InferredSpec] | None = None
     searches = _MOST_SEARCHES
     first: Numbers | None = None
     searched = list[tuple[Numbers, Triple]]()
     try:
         given = _given(experiment, launches)
-        hinted = _hinted(experiment, hints, given, _shared(experiment, launches))
-        for config in itertools.chain(hinted, _candidates(experiment, blocks, launches, {**usual, **given})):
+        hinted = _hinted(experiment, hints, given, shared)
+        for config in itertools.chain(hinted, _candidates(experiment, blocks, launches, {**usual, **given}, shared)):
             first = config.numbers if first is None else first
             if experiment.launches.race and (config.numbers != first or has_given_block(launches)):
                 break
@@ -99,7 +111,7 @@ def measured_spec(
                 break
     except ProbeLimit:
         pass
-    return best[1] if best and 2 * best[0][1] >= len(experiment.used) else None
+    return best
 
 
 def has_given_block(launches: Sequence[HostLaunch]) -> bool:
@@ -158,20 +170,20 @@ def _with_roles(experiment: Experiment, config: LaunchConfig) -> Experiment:
 
 
 def _candidates(
-    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch], usual: Mapping[str, int]
-) -> Iterator[LaunchConfig]:
+    experiment: Experiment, blocks: Sequence[Triple], launches: Sequence[HostLaunch], usual: Mapping[str, int],
+    shared: int,
+) -> Iterator[LaunchConfig]:  # fmt: skip
     """Yield launches, the most likely first. After a race, there are as many elements as threads.
 
     After a launch that takes too long, other numbers follow.
     """
-    shared = _shared(experiment, launches)
     grids = [*_given_grids(launches), *(_grid(experiment.axes, count) for count in (2, 1))]
     given = {name: usual[name] for name in experiment.numbers if name in usual}
     geometries = [*itertools.product(blocks, dict.fromkeys(grids))]
     sized = [  # as many elements as threads
         LaunchConfig({**dict.fromkeys(experiment.numbers, size), **given}, grid, block, shared)
         for block, grid in geometries
-        for size in dict.fromkeys((math.prod(block) * math.prod(grid), block[0] * grid[0], block[0]))
+        for size in dict.fromkeys((block[0] * grid[0], math.prod(block) * math.prod(grid), block[0]))
     ]
     bounds = {each.name: experiment.flow.bounds.get(each.key) for each in experiment.args}
     bounding = [name for name, bound in bounds.items() if bound and len(bound.pointers) == len(experiment.pointers)]

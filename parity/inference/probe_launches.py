@@ -10,6 +10,7 @@ import numpy as np
 
 from parity.emulator.faults import (
     FAR,
+    LDS,
     DataRace,
     InstructionBudgetExceeded,
     MemoryFault,
@@ -21,6 +22,7 @@ from parity.emulator.launch_options import RACE_MASKS, LaunchOptions
 from parity.emulator.memory import Allocation
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
+from parity.inference.conditions import LDS_BYTES
 from parity.inference.data_flow import BEHIND
 from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
 from parity.model.code_object import CodeObject
@@ -123,7 +125,8 @@ class ProbeLaunches:
     of a structure, whose other fields may be wrong. ``constants`` are the contents of
     ``__constant__`` variables. A race counts with one of ``blocks``, None for any. If it ``grows``, a launch that
     reaches far is repeated with larger allocations: it shows only their sizes. With ``lds_races``, a data race in
-    shared memory is not a fault. With ``unset``, arguments of one byte are 0.
+    shared memory is not a fault. With ``unset``, arguments of one byte are 0. ``needs_shared`` is True after an access
+    outside of shared memory, and ``most_shared`` is how many bytes of dynamic shared memory AMD GPUs have for it.
     """
 
     def __init__(
@@ -141,7 +144,8 @@ class ProbeLaunches:
         mask = RACE_MASKS[0] if code.kernels[kernel].converged else 0
         self._options = LaunchOptions(race_mask=mask, lds_races=lds_races)
         self.fault, self.race, self.cost, self.before, self.undefined = "", "", 0, True, False
-        self.trapped, self._unset = False, unset
+        self.trapped, self.needs_shared, self._unset = False, False, unset
+        self.most_shared = LDS_BYTES - code.kernels[kernel].lds_bytes
         self.too_long, self.raced = set[object](), set[object]()
         self._size, self._places = 0, dict[str, Allocation]()
         self._grown, self._large = dict[str, int](), set[object]()
@@ -182,6 +186,7 @@ class ProbeLaunches:
                     break
                 except MemoryFault as fault:
                     self.fault = self.fault or str(fault).splitlines()[0]
+                    self.needs_shared |= fault.buffer == LDS
                     self.before &= fault.buffer in self._alone and -FAR < fault.offset < 0
                     self.before &= self._offsets.setdefault(config.geometry, fault.offset) == fault.offset
                     if fault.buffer not in self._places or not size <= fault.offset < sizes[-1]:

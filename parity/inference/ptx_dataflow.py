@@ -21,7 +21,7 @@ from parity.inference.data_flow import SEGMENT, Bound, Flow, Key, Table, Use
 from parity.inference.ptx_registers import DIRECT, INTEGER, REGISTER, TYPES, Access, Registers, bytes_of
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
-_CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp)\b")
+_CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp|wmma|mma)\b")
 _PRIVATE = re.compile(r"^\s*\.local\b", re.MULTILINE)
 _LINE = re.compile(r"^\s*\.loc\s+(\d+)", re.MULTILINE)
 _PLACE = re.compile(r"%(?:tid|ctaid)\b")

@@ -24,8 +24,12 @@ _NUMBER = re.compile(r"\((?:(?:un)?signed )?(?:char|short|int|long|long long|__i
 _PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co)")
 _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
 _VECTOR = re.compile(r"HIP_vector_type<([a-z ]+), (\d)>")
-_OF_CUDA = re.compile(r"\b(?:__)?nv_(?=bfloat162?\b)|\b__nv_(?=fp8)")
-_RANDOM = re.compile(r"\bcurand(?=State)")
+_HIP_NAMES = {
+    re.compile(r"\b(?:__)?nv_(?=bfloat162?\b)|\b__nv_(?=fp8)"): "__hip_",
+    re.compile(r"\bcurand(?=State)"): "hiprand",
+    re.compile(r"\bnvcuda::wmma\b"): "rocwmma",
+}
+"""HIP's names for CUDA's types; ``as_in_cuda`` of ``parity.porting`` is the inverse."""
 _INTERNAL = re.compile(r"\b_INTERNAL_[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}::")
 """Matches the namespace that nvcc adds to variables with internal linkage in namespaces; it identifies the file."""
 _VERSIONED = re.compile(r"\b(?:THRUST|CUB)_\w+_NS::")
@@ -300,8 +304,10 @@ def _literals(name: str) -> str:
 
 def plain(name: str) -> str:
     """Normalize a name for comparison: no spaces, no suffixes of numbers, no versions, HIP's names for CUDA's types."""
-    name = _RANDOM.sub("hiprand", _OF_CUDA.sub("__hip_", _SUFFIXED.sub(r"\1", name)))
-    return _VERSIONED.sub("", name).replace(" ", "")
+    name = _VERSIONED.sub("", _SUFFIXED.sub(r"\1", name))
+    for pattern, hip in _HIP_NAMES.items():
+        name = pattern.sub(hip, name)
+    return name.replace(" ", "")
 
 
 def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:

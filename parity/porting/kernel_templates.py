@@ -147,7 +147,7 @@ def _is_closed(body: str) -> bool:
 
 def as_in_cuda(name: str) -> str:
     """Return the name of an instance as CUDA spells its types. Ops have HIP's names."""
-    return name.replace("__hip_", "__nv_").replace("hiprand", "curand")
+    return name.replace("__hip_", "__nv_").replace("hiprand", "curand").replace("rocwmma", "nvcuda::wmma")
 
 
 def template_arguments(name: str) -> list[str]:

@@ -526,6 +526,42 @@ def test_single_launch_has_constants_of_the_host_unless_cases_would_take_long(in
     assert (f"n:i32={size}" in inferred(MODULO.replace("SIZE", str(size)))) == (size < 1024)
 
 
+UNBOUNDED_IMAGE = """
+__global__ void flipped(unsigned* dst, const unsigned* src, const float* kernel, int taps, int w, int h) {
+    int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (int i = 0; i < taps; i++) sum += src[row * w + max(0, min(col + i - taps / 2, w - 1))] * kernel[i];
+    dst[row * w + col] = sum;
+}
+"""
+
+
+def test_image_without_bounds_is_as_wide_as_the_launch(inferred):
+    assert 'shapes="dst: 1024; src: 1024' in (text := inferred(UNBOUNDED_IMAGE)), text
+
+
+LARGE_TILES = """
+template <int ROWS, int SIZE> __global__ void tiles(const float* x, float* y, int rows) {
+    extern __shared__ float tile[];
+    float* products = tile + 3 * ROWS * SIZE;
+    for (int i = threadIdx.x; i < 3 * ROWS * SIZE; i += blockDim.x) tile[i] = i / SIZE < rows ? x[i] : 1;
+    __syncthreads();
+    for (int i = threadIdx.x; i < ROWS * ROWS; i += blockDim.x) products[i] = tile[i / ROWS] * tile[i % ROWS];
+    __syncthreads();
+    for (int i = threadIdx.x; i < rows; i += blockDim.x) y[i] = products[i * (ROWS + 1)];
+}
+void host(const float* x, float* y, int rows, int size) {
+    if (size == 32) tiles<64, 32><<<1, 128, (3 * 64 * size + 64 * 64) * sizeof(float)>>>(x, y, rows);
+}
+"""
+
+
+def test_kernel_may_need_all_shared_memory_of_amd_gpus(inferred, parity):
+    assert 'shared="65536"' in (text := inferred(LARGE_TILES)), text
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "3")
+    assert result.code == 0, result.text
+
+
 PITCHED_IMAGE = """
 struct Pixel { unsigned char x, y, z; };
 struct Rows {

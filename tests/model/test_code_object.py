@@ -184,6 +184,8 @@ def test_symbol_accepts_cuda_spelling_of_libraries():
     listing = LISTING_OF_TEMPLATE.replace("_Z1kI14__hip_bfloat16EvPT_", "_Z1kIN6thrust8identityIfEEEvv")
     found = parse(listing, "m").symbol("k<thrust::THRUST_300001_SM_900_NS::identity<float> >")
     assert found == "_Z1kIN6thrust8identityIfEEEvv"
+    listing = LISTING_OF_TEMPLATE.replace("_Z1kI14__hip_bfloat16EvPT_", "_Z1kIN7rocwmma9col_majorEEvv")
+    assert parse(listing, "m").symbol("k<nvcuda::wmma::col_major>") == "_Z1kIN7rocwmma9col_majorEEvv"
 
 
 LISTING_OF_TEMPLATE = """\
