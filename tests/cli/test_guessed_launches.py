@@ -533,11 +533,18 @@ __global__ void flipped(unsigned* dst, const unsigned* src, const float* kernel,
     for (int i = 0; i < taps; i++) sum += src[row * w + max(0, min(col + i - taps / 2, w - 1))] * kernel[i];
     dst[row * w + col] = sum;
 }
+struct Image { unsigned* data; int width, height; };
+int divUp(int a, int b) { return a % b ? a / b + 1 : a / b; }
+void host(Image dst, Image src, const float* kernel, int taps) {
+    dim3 block(32, 32), grid(divUp(src.width, 32), divUp(src.height, 32));
+    flipped<<<grid, block>>>(dst.data, src.data, kernel, taps, src.width, src.height);
+}
 """
 
 
 def test_image_without_bounds_is_as_wide_as_the_launch(inferred):
-    assert 'shapes="dst: 1024; src: 1024' in (text := inferred(UNBOUNDED_IMAGE)), text
+    text = inferred(UNBOUNDED_IMAGE)
+    assert 'shapes="dst: 4096; src: 4096' in text, text
 
 
 LARGE_TILES = """
