@@ -82,8 +82,9 @@ def accepted_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
 def accepted_mistakes(expected: Expected, vendor: Vendor) -> frozenset[str]:
     """Return the names of the ``MISTAKES`` that the rules of the vendor accept in every element.
 
-    Elements whose expected value is NaN or infinite keep it, unless no element is finite. A mistake that happens to give the expected value gives
-    the smallest normal number, or 1, instead. So an expectation that is zero everywhere does not accept zeros.
+    Elements whose expected value is NaN or infinite keep it, unless no element is finite. A mistake that happens to
+    give the expected value gives the smallest normal number, or 1, instead. So an expectation that is zero everywhere
+    does not accept zeros.
     """
     value = expected.value
     kind = array_dtype(value)

@@ -80,6 +80,7 @@ class Flow:
         thread_axes: The axes of a block along which threads access different elements.
         dynamic: True if the kernel uses dynamic shared memory.
         crosses: True if threads of a warp exchange values.
+        by_warps: True if it uses ``warpSize`` although its warps exchange nothing: each warp has a part of the work.
         tables: Constants that the host fills, and ``__device__`` variables of which the kernel only loads fixed places.
         fixed: True if no other block than ``threads`` is possible.
         loaded: The parts of the arguments that the kernel loads, with their PTX types.
@@ -111,6 +112,7 @@ class Flow:
     thread_axes: frozenset[str] = frozenset()
     dynamic: bool = False
     crosses: bool = False
+    by_warps: bool = False
     tables: Mapping[str, Table] = field(default_factory=dict)
     fixed: bool = False
     loaded: Mapping[Key, str] = field(default_factory=dict)

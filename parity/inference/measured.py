@@ -71,8 +71,9 @@ def measured_spec(
 
     Launches that follow the formulas of ``hints`` come first, then those with ``usual`` numbers. Launches whose blocks
     write to one place are the last resort, unless positions in memory determine where the kernel writes. A kernel that
-    accesses dynamic shared memory out of bounds is tried with as much as AMD GPUs have. After a data race in shared memory, no smaller numbers are tried, and no other blocks if the host's code tells the block: they
-    would hide the race.
+    accesses dynamic shared memory out of bounds is tried with as much as AMD GPUs have. After a data race in shared
+    memory, no smaller numbers are tried, and no other blocks if the host's code tells the block: they would hide the
+    race.
     """
     enough = _shared(experiment, launches)
     best = _best_launch(experiment, blocks, launches, usual, hints, enough)

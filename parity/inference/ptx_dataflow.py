@@ -47,7 +47,7 @@ def flows(ptx: str) -> dict[str, Flow]:
         crosses = _CROSSES.search(text.text) is not None
         found[text.name] = replace(
             kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables,
-            private=_PRIVATE.search(text.text) is not None,
+            by_warps="WARP_SZ" in words and not crosses, private=_PRIVATE.search(text.text) is not None,
             random=not random.isdisjoint(map(int, _LINE.findall(text.text))),
             variables={each: Table(writable[each], kernel.types_of(each)) for each in sorted(used - filled)},
             prints="vprintf" in words, prints_reals="vprintf" in words and ".f64" in text.text,

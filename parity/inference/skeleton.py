@@ -404,6 +404,8 @@ def _doubt(one: Signature, spec: InferredSpec | None) -> str:
         return "its threads have private arrays, which may be too small for the numbers that were guessed"
     if one.flow and spec and not spec.distinct and any(use.scattered for use in one.flow.uses.values()):
         return "it writes to positions that it reads from memory, and with guessed data threads may meet there"
+    if one.flow and one.flow.by_warps:
+        return "it divides its work by warpSize, and warps of other sizes may give other results"
     uses = one.flow.uses if one.flow else {}
     structures = (each for each in one.tensors if each.is_vector and not each.is_typed and each.key in uses)
     if any(len(uses[each.key].types) > 1 for each in structures):

@@ -72,6 +72,14 @@ KERNELS = {
         "const int* bins, float* out, int n",
         "const int length = bins[i + 1] - bins[i]; if (n < length) out[i] = n;",
     ),
+    "by_warps": (
+        "const float* x, float* sums, int n",
+        "if (i < n) atomicAdd(&sums[i / warpSize % 4], x[i]);",
+    ),
+    "warp_sums": (
+        "const float* x, float* sums, int n",
+        "sums[i / warpSize] = __shfl_down_sync(~0u, x[i], 16);",
+    ),
     "parted": (
         "const int* bins, int* out, int n",
         "const int length = bins[i + 1] - bins[i]; out[i] = n % length;",
@@ -197,6 +205,11 @@ def test_flows_offsets_are_neighbors_that_bound_a_range(found):
     assert found["segments"].offsets == {(0, 0), (1, 0)}
     assert found["padded"].offsets == found["parted"].offsets == found["parted"].parted == {(0, 0)}
     assert not found["padded"].parted and not found["rows"].offsets
+
+
+def test_flows_warps_that_exchange_nothing_have_parts_of_the_work(found):
+    assert [name for name, flow in found.items() if flow.by_warps] == ["by_warps"]
+    assert found["warp_sums"].crosses and found["tiles"].crosses
 
 
 def test_flows_positions_from_several_counters(found):

@@ -118,6 +118,10 @@ def test_data_for_structures_of_several_types_is_doubtful(types, doubt):
     assert doubt in (found := declared(FLAGGED, Flow(("u64", "u64"), uses)).doubt) and bool(doubt) == bool(found)
 
 
+def test_results_by_the_size_of_warps_are_doubtful():
+    assert "warpSize" in declared(FLAGGED, Flow(("u64", "u64"), USES, by_warps=True)).doubt
+
+
 @pytest.mark.parametrize(("kernel", "name"), [(PUT, "x"), (MERGED, "y")])
 def test_again_after_race_draws_distinct_integers(kernel, name):
     found = declared(kernel).again(RACE)
