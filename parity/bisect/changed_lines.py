@@ -11,7 +11,8 @@ from parity.compilers.targets import target
 from parity.emulator.amdgpu.classes import WAIT, instruction_class
 from parity.emulator.amdgpu.listing import kernel_code
 from parity.emulator.instruction import Instruction
-from parity.emulator.ptx.parse import file_names, kernel_functions, parse_function
+from parity.emulator.ptx.calls import kernel_functions
+from parity.emulator.ptx.parse import file_names, parse_function
 from parity.model.code_object import CodeObject
 
 SHOWN = 3

@@ -176,7 +176,8 @@ LEAST_NORMAL = 2.0**-126
 
 def kernel_code(call: Call, code: CodeObject) -> str:
     """Return the PTX or the listing of a case's kernels and of the functions that they call, or an empty text."""
-    from parity.emulator.ptx.parse import function_texts, kernel_functions
+    from parity.emulator.ptx.calls import kernel_functions
+    from parity.emulator.ptx.parse import function_texts
 
     kernels = [each.kernel for each in call.on(code).launch.sequence]
     if gpu_of(code.target) in TARGETS:

@@ -20,6 +20,8 @@ _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
 # Demanglers write functions, booleans and integers as template arguments differently from sources.
 _FUNCTION = re.compile(r"&(?:[^<>(),]+[ *&])?([\w:]+(?:<(?:[^<>]|<[^<>]*>)*>)?)\([^()]*\)")
 _BOOLEAN = re.compile(r"\(bool\)([01])")
+STACK_BYTES = 1024
+"""The stack of a kernel whose calls the compiler does not know all: HIP's default of hipLimitStackSize."""
 _NUMBER = re.compile(r"\((?:(?:un)?signed )?(?:char|short|int|long|long long|__int128)\)([n-]?)(\d+)")
 _PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co)")
 _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
@@ -123,6 +125,7 @@ class _Kernel(Struct, rename=_dotted):
     group_segment_fixed_size: int
     private_segment_fixed_size: int
     wavefront_size: int
+    uses_dynamic_stack: bool = False
     sgpr_spill_count: int = 0
     vgpr_spill_count: int = 0
     max_flat_workgroup_size: int = 1024
@@ -416,7 +419,7 @@ def _kernel(data: _Kernel) -> Kernel:
         sgprs=data.sgpr_count,
         vgprs=data.vgpr_count,
         lds_bytes=data.group_segment_fixed_size,
-        scratch_bytes=data.private_segment_fixed_size,
+        scratch_bytes=max(data.private_segment_fixed_size, STACK_BYTES * data.uses_dynamic_stack),
         wavefront=data.wavefront_size,
         spills=data.sgpr_spill_count + data.vgpr_spill_count,
         max_threads=data.max_flat_workgroup_size,

@@ -11,6 +11,8 @@ from parity.emulator.ptx.operands import literal_bits
 from parity.emulator.ptx.parse import PtxVariable, function_names, module_variables, size_of, split_operands
 
 _GENERIC = re.compile(r"generic\((.*)\)$")
+_FUNCTION = 16
+"""The distance of the addresses of functions. No data has such small addresses."""
 _SYMBOL = re.compile(r"([A-Za-z_$%][\w$]*)\s*(?:\+\s*(\d+))?$")
 
 
@@ -21,7 +23,7 @@ def ptx_image(ptx: str) -> Image:
     for variable in module_variables(ptx).values():
         if variable.space in ("global", "const"):
             _place(data, variable)
-    return data.image(dict.fromkeys(function_names(ptx), 0))
+    return data.image({name: _FUNCTION * number for number, name in enumerate(function_names(ptx), 1)})
 
 
 def _place(data: ImageBuilder, variable: PtxVariable) -> None:

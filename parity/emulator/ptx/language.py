@@ -15,8 +15,8 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.jit import SYMBOL
 from parity.emulator.language import Language, LaunchShape, Traits
 from parity.emulator.memory import Allocation
+from parity.emulator.ptx.calls import kernel_functions
 from parity.emulator.ptx.image import ptx_image
-from parity.emulator.ptx.parse import kernel_functions
 from parity.emulator.ptx.pipeline import executed_functions, memory_layout
 from parity.emulator.ptx.translate import translate
 from parity.emulator.threaded_code import ThreadedCode

@@ -148,8 +148,8 @@ class Operation:
             return f"all<u64>(c->image + N({self.n(layout.symbols[name] + add)}))"
         if self.function.entry and name in layout.parameters:
             return f"all<u64>(c->kernarg + N({self.n(layout.parameters[name] + add)}))"
-        if name in self.whole.functions:
-            raise MissingFeature("pointers to functions")
+        if name in layout.functions:
+            return f"all<u64>(N({self.n(layout.functions[name])}))"
         raise Unknown(f"operand {name}")
 
     def result(self, operand: str, type_: str, value: str) -> str:

@@ -16,29 +16,29 @@ from parity.compilers.include import CUDA_ALIAS
 from parity.emulator.instruction import Instruction
 from parity.errors import UsageError
 
-_NAME = r"[A-Za-z_$%][\w$]*"
+NAME = r"[A-Za-z_$%][\w$]*"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BRACE = re.compile(r"//[^\n]*|/\*.*?\*/|[{}]", re.DOTALL)
 _HEAD = re.compile(
     rf"^[ \t]*(?:\.(?:visible|weak|extern|common)\s+)*\.(?P<kind>entry|func)\b\s*"
-    rf"(?:\.noreturn\s*)?(?P<results>\([^)]*\))?\s*(?P<name>{_NAME})\s*(?P<parameters>\([^)]*\))?",
+    rf"(?:\.noreturn\s*)?(?P<results>\([^)]*\))?\s*(?P<name>{NAME})\s*(?P<parameters>\([^)]*\))?",
     re.MULTILINE,
 )
 _VARIABLE = re.compile(
     r"\.(?P<space>global|const|shared|local|param)\s*"
     r"(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+(?P<align>\d+)\s*)?(?:\.v(?P<vector>[248])\s*)?\.(?P<type>\w+)\s+"
     r"(?:\.ptr(?:\s*\.\w+)*(?:\s+\d+)?\s+)?"
-    rf"(?P<name>{_NAME})(?P<dims>(?:\s*\[\d*\])*)(?:\s*=\s*(?P<value>.*))?\s*",
+    rf"(?P<name>{NAME})(?P<dims>(?:\s*\[\d*\])*)(?:\s*=\s*(?P<value>.*))?\s*",
     re.DOTALL,
 )
 _REGISTER = re.compile(r"\.reg\s*\.(?:v[24]\s*\.)?(?P<type>\w+)\s+(?P<names>.*)", re.DOTALL)
-_RANGE = re.compile(rf"({_NAME})<(\d+)>")
+_RANGE = re.compile(rf"({NAME})<(\d+)>")
 _PART = re.compile(
     rf"""(?P<space>(?:\s|//[^\n]*|/\*.*?\*/)+) | (?P<open>\{{) | (?P<close>\}})
     | (?P<loc>\.loc\s+(?P<file>\d+)\s+(?P<line>\d+)\s+\d+
         (?:[^\n]*?inlined_at\s+(?P<outer_file>\d+)\s+(?P<outer_line>\d+))?[^\n]*)
-    | (?P<table>(?P<name>{_NAME}):\s*\.(?:branchtargets|calltargets|callprototype)\s+(?P<rest>[^;]*);)
-    | (?P<label>{_NAME}):(?!:) | (?P<statement>[^;]+);?""",
+    | (?P<table>(?P<name>{NAME}):\s*\.(?:branchtargets|calltargets|callprototype)\s+(?P<rest>[^;]*);)
+    | (?P<label>{NAME}):(?!:) | (?P<statement>[^;]+);?""",
     re.DOTALL | re.VERBOSE,
 )
 """Matches a part of a function body."""
@@ -192,34 +192,6 @@ def _closing(ptx: str, begin: int, name: str) -> int:
         if not depth and brace[0] == "}":
             return brace.end()
     raise UsageError(f"the PTX is truncated in function {name!r}: compile again")
-
-
-@functools.lru_cache(maxsize=64)
-def kernel_functions(ptx: str, name: str) -> tuple[FunctionText, ...]:
-    """Return the text of a kernel and the texts of all functions that it can call.
-
-    Raises:
-        UsageError: The kernel does not exist.
-    """
-    texts = function_texts(ptx)
-    if name not in texts or not texts[name].entry:
-        raise UsageError(f"the PTX has no code for kernel {name!r}: it is truncated or belongs to another module")
-    found: dict[str, FunctionText] = {}
-    waiting = [name]
-    while waiting:
-        met = waiting.pop()
-        if met not in found and met in texts:
-            found[met] = texts[met]
-            waiting += called_names(texts[met].text)
-    return tuple(found.values())
-
-
-_CALL = re.compile(rf"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?({_NAME})")
-
-
-def called_names(text: str) -> list[str]:
-    """Return the names of the functions that a text calls, in order."""
-    return list(dict.fromkeys(_CALL.findall(text)))
 
 
 @functools.lru_cache(maxsize=8)
@@ -401,7 +373,7 @@ class _Reader:
         return name
 
 
-_WORD = re.compile(rf"(?<![\w$%.]){_NAME}")
+_WORD = re.compile(rf"(?<![\w$%.]){NAME}")
 
 
 def _is_header(place: str) -> bool:

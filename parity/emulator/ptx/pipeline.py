@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from parity.emulator.ptx import parse
 from parity.emulator.ptx.block_uniform import block_uniform_registers
+from parity.emulator.ptx.calls import kernel_functions
 from parity.emulator.ptx.contraction import fuse_products, order_operands
 from parity.emulator.ptx.folding import fold_instructions
 from parity.emulator.ptx.if_conversion import add_guards
@@ -28,7 +29,7 @@ def optimized_functions(ptx: str, name: str) -> tuple[parse.PtxFunction, ...]:
         return join_accesses(remove_copies(replace(function, items=items)))
 
     files = parse.file_names(ptx)
-    return tuple(optimize(parse.parse_function(text, files)) for text in parse.kernel_functions(ptx, name))
+    return tuple(optimize(parse.parse_function(text, files)) for text in kernel_functions(ptx, name))
 
 
 @functools.lru_cache(maxsize=8)
@@ -54,11 +55,11 @@ _RESERVED, _RESERVED_BYTES = "%reserved_smem_offset_1", 288
 def memory_layout(ptx: str, name: str) -> PtxMemoryLayout:
     """Place the parameters and the shared and local variables of a kernel."""
     functions = optimized_functions(ptx, name)
-    words = set(_SYMBOL.findall("\n".join(text.text for text in parse.kernel_functions(ptx, name))))
+    words = set(_SYMBOL.findall("\n".join(text.text for text in kernel_functions(ptx, name))))
     parameters, _ = _placed(functions[0].parameters)
     used = [each for each in parse.module_variables(ptx).values() if each.space == "shared" and each.name in words]
     used += [each for function in functions for each in function.variables if each.space == "shared"]
-    zeros = _RESERVED_BYTES if any(_RESERVED in text.text for text in parse.kernel_functions(ptx, name)) else 0
+    zeros = _RESERVED_BYTES if any(_RESERVED in text.text for text in kernel_functions(ptx, name)) else 0
     used[:0] = [parse.PtxVariable(_RESERVED, "shared", "b8", 16, zeros)] if zeros else []
     shared, shared_bytes = _placed(each for each in used if each.size)
     if dynamic := [each for each in used if not each.size]:  # extern arrays start after all other variables
@@ -71,7 +72,9 @@ def memory_layout(ptx: str, name: str) -> PtxMemoryLayout:
                 local_bytes = _aligned(local_bytes, max(variable.align, 16))
                 local[function.name, variable.name] = local_bytes
                 local_bytes += variable.size
-    return PtxMemoryLayout(parameters, shared, local, ptx_image(ptx).symbols, shared_bytes, local_bytes, zeros)
+    image = ptx_image(ptx)
+    addresses = {each: at for each, at in image.functions.items() if each in words}
+    return PtxMemoryLayout(parameters, shared, local, image.symbols, shared_bytes, local_bytes, zeros, addresses)
 
 
 def _placed(variables: Iterable[parse.PtxVariable]) -> tuple[dict[str, int], int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from parity.emulator.instruction import Instruction
@@ -22,6 +22,7 @@ class PtxMemoryLayout:
     """The memory of a kernel. All places are byte offsets.
 
     ``parameters`` are offsets in the arguments, ``shared`` in shared memory, ``symbols`` in the data of the module.
+    ``functions`` are the addresses of functions.
     ``local`` are offsets in the private memory of a thread, by function and variable. ``shared_bytes`` (without dynamic
     shared memory) and ``local_bytes`` are the sizes. The first ``shared_zeros`` bytes of shared memory begin as zeros.
     """
@@ -33,6 +34,7 @@ class PtxMemoryLayout:
     shared_bytes: int = 0
     local_bytes: int = 0
     shared_zeros: int = 0
+    functions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
