@@ -206,6 +206,12 @@ amdhsa.target: amdgcn-amd-amdhsa--gfx1100
 """
 
 
+def test_kernel_with_unknown_callees_has_stack_of_hip():
+    dynamic = LISTING_OF_TEMPLATE.replace(".wavefront_size", ".uses_dynamic_stack: true\n    .wavefront_size")
+    kernels = [parse(text, "m").kernels["_Z1kI14__hip_bfloat16EvPT_"] for text in (LISTING_OF_TEMPLATE, dynamic)]
+    assert [each.scratch_bytes for each in kernels] == [0, 1024]
+
+
 @pytest.mark.parametrize(
     ("kernels", "message"),
     [(("uexp_f32", "ulog_f32"), "unary has no uexp_f16; did you mean uexp_f32"), ((), "it has no kernels")],
