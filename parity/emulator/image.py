@@ -6,6 +6,8 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+INACCESSIBLE = 2
+
 
 @dataclass(frozen=True)
 class Relocation:
@@ -23,7 +25,7 @@ class Image:
     Attributes:
         content: the bytes; relocations are 0 (see ``placed``).
         symbols: the byte offset of each symbol. ``NAME@got`` holds the address of ``NAME``.
-        writable: one byte for each byte of ``content``: 1 if kernels may write it.
+        writable: one byte for each byte of ``content``: 1 if kernels may write it, 2 if they may not even read it.
         sizes: the sizes of symbols, in bytes, if the listing states them.
         functions: the address of each function.
         relocations: the addresses in the data.
@@ -68,6 +70,11 @@ class ImageBuilder:
     def append(self, data: bytes, writable: bool) -> None:
         self.content += data
         self.writable += bytes([writable]) * len(data)
+
+    def gap(self, size: int) -> None:
+        """Append bytes that kernels may not access, so that a wrong index in the data before them shows."""
+        self.content += bytes(size)
+        self.writable += bytes([INACCESSIBLE]) * size
 
     def align(self, size: int) -> None:
         self.append(bytes(-len(self.content) % size), False)

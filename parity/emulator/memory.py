@@ -21,6 +21,8 @@ BASE = 0x7F40_0000_0000
 
 WRITABLE: int = constants("memory.h")["WRITABLE"]
 READABLE: int = constants("memory.h")["READABLE"]
+_STATES = np.array([READABLE, READABLE | WRITABLE, 0], np.uint8)
+"""The states of bytes by their entry in ``Image.writable``."""
 TRACED: int = constants("memory.h")["TRACED"]
 """Device memory that is traced, around each multiple of 4 GiB."""
 _SPARSE_BUFFERS: int = constants("memory.h")["SPARSE_BUFFERS"]
@@ -209,10 +211,10 @@ class DeviceMemory:
         return self.base + start
 
     def place_image(self, address: int, content: bytes, writable: bytes) -> None:
-        """Write data to reserved memory; ``writable`` is 1 for each byte that kernels may write."""
+        """Write data to reserved memory, with an entry of ``Image.writable`` for each byte."""
         at = slice(address - self.base, address - self.base + len(content))
         self.data[at] = np.frombuffer(content, np.uint8)
-        self.state[at] = np.frombuffer(writable, np.uint8) * WRITABLE + READABLE
+        self.state[at] = _STATES[np.frombuffer(writable, np.uint8)]
 
     def put(self, address: int, content: bytes) -> None:
         """Write bytes to reserved memory; kernels may read and write them."""

@@ -11,6 +11,8 @@ from parity.emulator.ptx.operands import literal_bits
 from parity.emulator.ptx.parse import PtxVariable, function_names, module_variables, size_of, split_operands
 
 _GENERIC = re.compile(r"generic\((.*)\)$")
+_GAP = 256
+"""Bytes between variables."""
 _FUNCTION = 16
 """The distance of the addresses of functions. No data has such small addresses."""
 _SYMBOL = re.compile(r"([A-Za-z_$%][\w$]*)\s*(?:\+\s*(\d+))?$")
@@ -29,6 +31,7 @@ def ptx_image(ptx: str) -> Image:
 def _place(data: ImageBuilder, variable: PtxVariable) -> None:
     """Append a variable: numbers, and addresses of symbols."""
     element, writable = size_of(variable.type), variable.space == "global"
+    data.gap(_GAP)
     data.align(max(variable.align, 1))
     begin = data.symbols[variable.name] = len(data.content)
     data.sizes[variable.name] = variable.size

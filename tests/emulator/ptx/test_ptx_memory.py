@@ -128,6 +128,19 @@ def test_module_variables_are_initialized(cache):
     assert found.tolist() == [2 * (10, 20, 30, 40)[t & 3] + 20 for t in range(32)]
 
 
+def test_index_past_a_variable_does_not_read_the_next_one(cache):
+    read = kernel("""
+    mul.wide.u32 %d1, %t, 4; mov.u64 %d2, table; add.u64 %d2, %d2, %d1; ld.const.u32 %r2, [%d2];
+    st.global.u32 [%x], %r2;
+""", 1)  # fmt: skip
+    text = module(".const .align 4 .u32 table[4] = {1, 2, 3, 4};", ".const .align 4 .u32 next[64];", read)
+    (found,), _ = run(text, cache, np.zeros(4, np.uint32), block=4)
+    assert found.tolist() == [1, 2, 3, 4]
+    with pytest.raises(MemoryFault, match="out-of-bounds read of 4 bytes") as info:
+        run(text, cache, np.zeros(5, np.uint32), block=5)
+    assert "past the end of variable table" in str(info.value)
+
+
 LOCAL = kernel(
     """
     .local .align 4 .b8 depot[32];
