@@ -30,7 +30,7 @@ from parity.model.dtypes import Array
 
 _GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
 """Sizes of allocations to try, in bytes, and the gap to the next allocation."""
-_MOST_LARGE, _PAGE = 1 << 25, 1 << 12
+_MOST_LARGE, _PAGE = 1 << 27, 1 << 12
 """Bytes of an allocation at most, for sizes that are constants of the source, and what its size is a multiple of."""
 _DIFFERENT = -1
 """Stands for the size of allocations that differ in size."""
