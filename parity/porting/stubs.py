@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import string
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -217,8 +218,13 @@ def cuda_library(header: str) -> str:
 
 
 def forwarding_header(stub: str) -> str:
-    """Return the text of a header that includes a stub, even inside ``extern "C"``, which forbids templates."""
-    return f'extern "C++" {{\n#include <{stub}>\n}}\n'
+    """Return the text of a header that includes a stub, even inside ``extern "C"``, which forbids templates.
+
+    Macros of one letter, such as N, do not change the names in the stub.
+    """
+    hidden = "".join(f'#pragma push_macro("{letter}")\n#undef {letter}\n' for letter in string.ascii_uppercase)
+    restored = "".join(f'#pragma pop_macro("{letter}")\n' for letter in string.ascii_uppercase)
+    return f'{hidden}extern "C++" {{\n#include <{stub}>\n}}\n{restored}'
 
 
 def needed_for(name: str) -> str:

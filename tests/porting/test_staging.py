@@ -1,5 +1,7 @@
 """Staged sources: stubs, forced headers, advice, and source names that conflict with HIP's."""
 
+import string
+
 import numpy as np
 import pytest
 from execution import program
@@ -202,6 +204,21 @@ extern "C" __global__ void k(int* x, size_t n) {
 }
 """
     assert has(built(source), "k")
+
+
+def test_stubs_ignore_macros_of_a_letter(built, wheels):
+    macros = "".join(f"#define {letter} {place}\n" for place, letter in enumerate(string.ascii_uppercase))
+    headers = (
+        "thrust/sort.h",
+        "thrust/random.h",
+        "cub/cub.cuh",
+        "glm/glm.hpp",
+        "Eigen/Dense",
+        "mma.h",
+        "curand_kernel.h",
+    )
+    source = macros + "".join(f"#include <{header}>\n" for header in headers)
+    assert has(built(source + 'extern "C" __global__ void k(int* x) { x[0] = N + E; }'), "k")
 
 
 def test_stub_omits_handle_declared_by_source(built, wheels):
