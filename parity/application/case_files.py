@@ -14,7 +14,7 @@ import numpy as np
 from parity.application.columns import select_columns
 from parity.application.run import Run, Settings
 from parity.compare.verdict import Fact
-from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
+from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.emulator.faults import LDS
 from parity.engine.calls import Progress
 from parity.engine.case_records import CaseRecord, Task
@@ -23,7 +23,7 @@ from parity.errors import NotAvailable, UsageError
 from parity.inference.attempt import DIVERGES, TOO_LITTLE, UNSET
 from parity.inference.case_file import case_file
 from parity.inference.kernel_time_limit import TimeLimit
-from parity.inference.skeleton import LEFT_OUT, Skeleton
+from parity.inference.skeleton import BY_WARPS, LEFT_OUT, Skeleton
 from parity.inference.spec import RACES, in_one_line, is_mistake, is_scatter
 from parity.op import Op
 from parity.platform.files import naming_write_errors, read_text
@@ -38,6 +38,8 @@ _FEW = 2
 """Cases to draw of each op at first."""
 _TOO_SLOW = "before any of its cases"
 """The end of the message for an op whose time was over too early."""
+_WIDE = [name for name in DEFAULT_TARGETS if target(name).wavefront == 64]
+"""The targets that show whether results depend on ``warpSize``."""
 
 
 @dataclass
@@ -142,7 +144,8 @@ class CaseFiles:
         project = self.project
         try:
             suite = load_suite(project.kernels, project.cases, sides=project.sides)
-            chosen = select_columns([CUDA_SIDE, DEFAULT_RUNNER], [self.cuda, self.other])
+            others = [self.other, *(_WIDE if any(op.doubt == BY_WARPS for _, op in untried.values()) else ())]
+            chosen = select_columns([CUDA_SIDE, DEFAULT_RUNNER], [self.cuda, *others])
         except (UsageError, NotAvailable):  # the files declare no op, or nothing can execute CUDA's side
             return {}
         rejected = "parity rejects the file that declares it: " + "; ".join(suite.problems)

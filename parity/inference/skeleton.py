@@ -59,6 +59,8 @@ _MOST_ELEMENTS = 1 << 18
 """The number of elements that larger tensors have at most."""
 _POSITION = 4
 """Bytes that a position has at least."""
+BY_WARPS = "it divides its work by warpSize, and warps of other sizes may give other results"
+"""Why the results of a kernel may be right on each target, and differ."""
 LEFT_OUT = "more of its instances have no op; the same command adds some each time"
 """The end of the message for a template with too many instances."""
 _ORDERED = "4"
@@ -405,7 +407,7 @@ def _doubt(one: Signature, spec: InferredSpec | None) -> str:
     if one.flow and spec and not spec.distinct and any(use.scattered for use in one.flow.uses.values()):
         return "it writes to positions that it reads from memory, and with guessed data threads may meet there"
     if one.flow and one.flow.by_warps:
-        return "it divides its work by warpSize, and warps of other sizes may give other results"
+        return BY_WARPS
     uses = one.flow.uses if one.flow else {}
     structures = (each for each in one.tensors if each.is_vector and not each.is_typed and each.key in uses)
     if any(len(uses[each.key].types) > 1 for each in structures):

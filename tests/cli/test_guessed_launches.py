@@ -569,6 +569,25 @@ def test_kernel_may_need_all_shared_memory_of_amd_gpus(inferred, parity):
     assert result.code == 0, result.text
 
 
+BY_WARPS = """
+__global__ void parts(const float* x, float* sums, unsigned n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd(&sums[i / warpSize % 8], x[i / 8 % n]);
+}
+__global__ void rows(const float* x, float* y, int rows, int cols) {
+    int warp = (blockIdx.x * blockDim.x + threadIdx.x) / warpSize;
+    for (int c = threadIdx.x % warpSize; warp < rows && c < cols; c += warpSize)
+        y[warp * cols + c] = 2 * x[warp * cols + c];
+}
+"""
+
+
+def test_results_by_the_size_of_warps_are_asked_about(inferred):
+    text = inferred(BY_WARPS)
+    assert "# To be completed: it divides its work by warpSize" in text and "# parts_op = Op(" in text, text
+    assert "\nrows_op = Op(" in text, text
+
+
 PITCHED_IMAGE = """
 struct Pixel { unsigned char x, y, z; };
 struct Rows {
