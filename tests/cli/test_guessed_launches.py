@@ -588,6 +588,43 @@ def test_results_by_the_size_of_warps_are_asked_about(inferred):
     assert "\nrows_op = Op(" in text, text
 
 
+CALLS = """
+struct Shape { __device__ virtual float area(float s) const = 0; };
+struct Square : Shape { __device__ float area(float s) const override { return s * s; } };
+struct Circle : Shape {
+    float pi;
+    __device__ Circle() : pi(3.0f) {}
+    __device__ float area(float s) const override { return pi * s * s; }
+};
+struct Pair { float a, b; long long c; };
+typedef Pair (*change_t)(Pair, int);
+__device__ __noinline__ Pair first(Pair p, int k) { p.a += k; return p; }
+__device__ __noinline__ Pair rest(Pair p, int k) { p.b -= k; p.c += k; return p; }
+__device__ __noinline__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+__global__ void areas(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    Square square; Circle circle;
+    Shape* shape = i % 2 ? (Shape*)&square : (Shape*)&circle;
+    y[i] = shape->area(x[i]);
+}
+__global__ void changes(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    change_t change = x[i] > 0 ? first : rest;
+    Pair p = change(Pair{x[i], 1, i}, i % 5);
+    y[i] = p.a + p.b + p.c + fib(i % 9);
+}
+"""
+
+
+def test_both_sides_call_through_pointers_and_recursively(inferred, parity):
+    text = inferred(CALLS)
+    assert text.count("Op(\n") == 2 and "# To be completed" not in text, text
+    result = parity("run", "-v", "--target", "gfx1100,gfx90a", "--examples", "5")
+    assert result.code == 0, result.text
+
+
 PITCHED_IMAGE = """
 struct Pixel { unsigned char x, y, z; };
 struct Rows {
