@@ -44,6 +44,7 @@ _INCLUDES = re.compile(
     r"""-I\s*["']?([^\s"',]+) | include_directories\s*\(([^()]*)\) | \binclude_dirs\s*\+?=\s*\[([^\]]*)\]""",
     re.VERBOSE | re.IGNORECASE,
 )
+_NEWEST = "20"
 _STANDARD = re.compile(r"-std=(?:c|gnu)\+\+(\w+)|(?:CUDA_STANDARD|CXX_STANDARD|cuda_std_|cxx_std_)[ _]?(\d\d)\b")
 _CPP20 = re.compile(
     r"\bconcept\s+\w+\s*=|\brequires(?:\s+\w|\s*[({])|\b(?:consteval|constinit)\s"
@@ -129,13 +130,14 @@ def same_statement(switch: Switch) -> Iterator[Switch]:
 def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
     """Return the option for a C++ standard newer than C++17 if the first build file that names a standard names one.
 
-    The arguments are as in ``switches_of``.
+    It is at most C++20, because nvcc refuses newer ones. The arguments are as in ``switches_of``.
     """
     for path, text in build_files(folders, source):
         if found := [(each[1] or each[2], each.start()) for each in _STANDARD.finditer(text)]:
             newest, at = max((_DRAFTS.get(name, name), -at) for name, at in found)
             # Names of standards are years: 98 is older than 11.
-            return Switch(f"-std=c++{newest}", path, _line(text, -at)) if "17" < newest < "98" else None
+            known = min(newest, _NEWEST)
+            return Switch(f"-std=c++{known}", path, _line(text, -at)) if "17" < newest < "98" else None
     return None
 
 

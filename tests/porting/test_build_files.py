@@ -112,7 +112,7 @@ def test_switches_of_prefers_nearest_file(project):
         ("setup.py", "nvcc = ['-O3', '-std=c++20']\n", "-std=c++20"),
         ("Makefile", "A = -std=c++14\nNVCCFLAGS = -std=gnu++2a\n", "-std=c++20"),
         ("CMakeLists.txt", "set(CMAKE_CUDA_STANDARD 20)\n", "-std=c++20"),
-        ("CMakeLists.txt", "set_target_properties(a PROPERTIES CUDA_STANDARD 23)\n", "-std=c++23"),
+        ("CMakeLists.txt", "set_target_properties(a PROPERTIES CUDA_STANDARD 23)\n", "-std=c++20"),  # nvcc refuses 23
         ("CMakeLists.txt", "target_compile_features(a PUBLIC cxx_std_20)\n", "-std=c++20"),
         ("CMakeLists.txt", "# set(CMAKE_CUDA_STANDARD 20)\n", None),
         ("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 17)\n", None),  # the default standard
