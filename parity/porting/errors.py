@@ -21,6 +21,7 @@ from parity.porting.translation import Translation
 _MISSING_NAME = re.compile(
     r"\bno (?:member|type|template) named|undeclared|unknown type|not found|is not a class|no matching"
 )
+_UNDECLARED = re.compile(r"undeclared identifier|^identifier .* is undefined$")
 _REMOVED = re.compile(r"CUDA \d+ (?:removed|does not have)")
 """Matches advice about names that no header of a project can provide."""
 _MISSING_HEADER = 'the project does not have it; name its folder: include = ["..."] in [tool.parity]'
@@ -96,7 +97,7 @@ def _general_advice(error: Diagnostic, name: str) -> str:
         return f"{_headers(name)} do not have it; the headers of a newer ROCm may"
     if error.missing_header:
         return _MISSING_HEADER
-    if "undeclared identifier" in error.text and names[0].isupper():
+    if _UNDECLARED.search(error.text) and names[0].isupper():
         return f'if the project is built with -D{names[0]}=..., say so: flags = ["-D{names[0]}=..."] in [tool.parity]'
     return ""
 

@@ -36,3 +36,13 @@ def test_removed_api_comes_before_absent_header():
 def test_absent_header_of_cuda_is_named():
     log = "k.cu:1:1: error: 'absent.h' file not found\nk.cu:2:1: error: 'nvfunctional' file not found\n"
     assert "CUDA 13 does not have <nvfunctional>" in PortError("k", "sm_90", log).first
+
+
+@pytest.mark.parametrize(
+    "said",
+    ['k.cu(2): error: identifier "SIZE" is undefined\n', "k.cu:2:1: error: use of undeclared identifier 'SIZE'\n"],
+)
+def test_undefined_macro_may_come_from_the_build(said):
+    assert (
+        'if the project is built with -DSIZE=..., say so: flags = ["-DSIZE=..."]' in PortError("k", "sm_90", said).first
+    )
