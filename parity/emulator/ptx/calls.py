@@ -20,7 +20,7 @@ DEEPEST = 32
 
 _CALL = re.compile(rf"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?(?P<name>{NAME})")
 _CALL_BY_POINTER = re.compile(
-    rf"\bcall(?:\.uni)?\s*(?:\((?P<results>[^)]*)\)\s*,)?\s*(?P<pointer>%\w+)\s*,\s*(?:\((?P<given>[^)]*)\)\s*,)?"
+    rf"(?P<guard>@!?%\w+\s+)?\bcall(?:\.uni)?\s*(?:\((?P<results>[^)]*)\)\s*,)?\s*(?P<pointer>%\w+)\s*,\s*(?:\((?P<given>[^)]*)\)\s*,)?"
     rf"\s*(?P<prototype>{NAME})\s*;"
 )
 _PROTOTYPE = re.compile(
@@ -66,7 +66,8 @@ def _with_known_callees(function: FunctionText, ptx: str) -> tuple[FunctionText,
     generated: dict[str, FunctionText] = {}
 
     def known(call: re.Match[str]) -> str:
-        if (prototype := prototypes.get(call["prototype"])) is None:
+        prototype = prototypes.get(call["prototype"])
+        if prototype is None or call["guard"]:
             return call[0]
         target = _dispatcher(prototype, function.line, ptx)
         generated[target.name] = target
@@ -122,13 +123,12 @@ def _copied(text: str, access: str, name: str, source: str, to: str) -> str:
 
     A value of 64 bits is not two values of 32 bits: the emulator keeps the values of all threads side by side.
     """
-    parts = set[tuple[int, int]]()
-    for each in re.finditer(rf"\b{access}\.param([.\w]*)\.[bsuf](\d+)\s[^;]*?\[{re.escape(name)}(?:\+(\d+))?\]", text):
-        count, size = (
-            next((int(word[1:]) for word in each[1].split(".") if re.fullmatch(r"v\d", word)), 1),
-            int(each[2]) // 8,
-        )
-        parts |= {(int(each[3] or 0) + i * size, size) for i in range(count)}
+    accesses = re.compile(rf"\b{access}\.param(?:\.v(\d))?\.[bsuf](\d+)\s[^;]*?\[{re.escape(name)}(?:\+(\d+))?\]")
+    parts = {
+        (int(offset or 0) + i * int(bits) // 8, int(bits) // 8)
+        for count, bits, offset in accesses.findall(text)
+        for i in range(int(count or 1))
+    }
     return "".join(
         f"ld.param.b{8 * size} %b{size}, [{source}+{at}]; st.param.b{8 * size} [{to}+{at}], %b{size}; "
         for at, size in sorted(parts)
