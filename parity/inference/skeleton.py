@@ -261,7 +261,7 @@ def _scaled(spec: InferredSpec, attempt: Attempt, fixed: Collection[str]) -> Inf
     """
     if not attempt.scale:
         return replace(spec, calm=attempt.calm)
-    most = min(max(map(int, spec.shapes.values())) * attempt.scale, _MOST_ELEMENTS)
+    most = min(max(map(int, spec.shapes.values()), default=1) * attempt.scale, _MOST_ELEMENTS)
     kept = {*spec.roles, *fixed}
     shapes = {name: dims if name in kept else str(max(int(dims), most)) for name, dims in spec.shapes.items()}
     return replace(spec, shapes=shapes, whole=frozenset(), calm=attempt.calm)

@@ -6,7 +6,7 @@ from pathlib import PurePath
 import pytest
 
 from parity.inference.attempt import DIVERGES, TOO_LITTLE
-from parity.inference.data_flow import Flow, Use
+from parity.inference.data_flow import Flow, Table, Use
 from parity.inference.host_launches import HostLaunch
 from parity.inference.kernel_time_limit import TimeLimit
 from parity.inference.skeleton import skeletons
@@ -120,6 +120,17 @@ def test_data_for_structures_of_several_types_is_doubtful(types, doubt):
 
 def test_results_by_the_size_of_warps_are_doubtful():
     assert "warpSize" in declared(FLAGGED, Flow(("u64", "u64"), USES, by_warps=True)).doubt
+
+
+def test_kernel_without_tensors_is_declared_again():
+    def launched(args, flow, single):
+        return InferredSpec({}, ("1",), (32,), is_measured=single)
+
+    kernel, flow = replace(KERNEL, args=(), name="_Z3litv"), Flow((), variables={"out": Table(64, frozenset(("f32",)))})
+    (found,) = skeletons(PurePath("k.cu"), "k", [kernel], flows={kernel.name: flow}, probes={kernel.name: launched})
+    for _ in range(5):
+        found = found.again("CUDA's side fails: out-of-bounds read of 4 bytes")
+    assert values(found, "symbols") == {"out": "out"}
 
 
 @pytest.mark.parametrize(("kernel", "name"), [(PUT, "x"), (MERGED, "y")])
