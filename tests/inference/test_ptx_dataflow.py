@@ -76,6 +76,7 @@ KERNELS = {
         "const float* x, float* sums, int n",
         "if (i < n) atomicAdd(&sums[i / warpSize % 4], x[i]);",
     ),
+    "waves": ("const double* x, double* y, int n", "if (i < n) y[i] = sin(x[i]) + cosf(x[i]);"),
     "warp_sums": (
         "const float* x, float* sums, int n",
         "sums[i / warpSize] = __shfl_down_sync(~0u, x[i], 16);",
@@ -210,6 +211,10 @@ def test_flows_offsets_are_neighbors_that_bound_a_range(found):
 def test_flows_warps_that_exchange_nothing_have_parts_of_the_work(found):
     assert [name for name, flow in found.items() if flow.by_warps] == ["by_warps"]
     assert found["warp_sums"].crosses and found["tiles"].crosses
+
+
+def test_flows_tables_of_cuda_are_not_variables(found):
+    assert not found["waves"].variables and not found["waves"].tables
 
 
 def test_flows_positions_from_several_counters(found):
