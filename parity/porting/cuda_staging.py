@@ -232,8 +232,8 @@ class _CudaStaging:
         absent = zip(staged.host.empty_headers, staged.host.missing, strict=True)
         missing = [] if is_parsed else [text for header, text in absent if header not in staged.stubs]
         causes = (*missing, *staged.host.reasons_of(diagnostics(log)))
-        found = remedies(source, source.files, diagnostics(log))
         log = "\n".join((*_with_paths(causes, source), log))
+        found = remedies(source, source.files, diagnostics(log))
         return PortError(error.module, error.target, log, error.files, remedies=found)
 
 

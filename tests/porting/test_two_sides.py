@@ -181,3 +181,14 @@ def test_commands_of_a_notebook_are_left_out(tmp_path, cache, with_nvcc):
     )
     for built in build(tmp_path, targets=["sm_90", "gfx1100"], cache=cache):
         assert not built.error and len(built.entries) == 1, built.error
+
+
+def test_macro_of_a_constant_that_is_left_out_comes_from_the_build(tmp_path, cache, with_nvcc):
+    (tmp_path / "build.py").write_text('flags = " -DALPHA=" + str(alpha)\n')
+    (tmp_path / "k.cu").write_text("""
+constexpr double alpha = ALPHA;
+__device__ double scaled(double x) { return alpha * x; }
+extern "C" __global__ void k(double* x) { x[threadIdx.x] = scaled(x[threadIdx.x]); }
+""")
+    for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
+        assert not one.error and [each.flag for each in one.switches] == ["-DALPHA=64"], one.target
