@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from parity.compare.comparison import MISTAKES, accepted_mistakes
+from parity.compare.comparison import MISTAKES, accepted_mistakes, has_numbers
 from parity.compare.ulps import bit_patterns
 from parity.compare.verdict import Fact, Status, Verdict
 from parity.engine.checked_case import CheckedCase
@@ -28,7 +28,9 @@ class Sensitivity:
     """What the passing cases of a kernel on one column show about the check of each output.
 
     Attributes:
-        accepted: the mistakes (``MISTAKES``) that every case so far accepts, by output.
+        accepted: the mistakes (``MISTAKES``) that every case so far accepts whose expected values contain a number, by
+            output.
+        special: the same of cases whose expected values are infinite or NaN. They count if there are no others.
         written: for an op without a reference, whether a case has changed an output that has elements, by output.
         gaps: for an op without a reference, the size of the smallest output of which a case left many elements as they
             were, and the text of the case, by output.
@@ -38,6 +40,7 @@ class Sensitivity:
     """
 
     accepted: dict[str, frozenset[str]] = field(default_factory=dict)
+    special: dict[str, frozenset[str]] = field(default_factory=dict)
     written: dict[str, bool] = field(default_factory=dict)
     gaps: dict[str, tuple[int, str]] = field(default_factory=dict)
     updated: set[str] = field(default_factory=set)
@@ -48,9 +51,10 @@ class Sensitivity:
         """Add a passing case."""
         self.cases += 1
         for name, expected in (checked.expected or {}).items():
-            left, self.accepted[name] = self.accepted.get(name, frozenset(MISTAKES)), frozenset()
+            known = self.accepted if has_numbers(expected.value) else self.special
+            left, known[name] = known.get(name, frozenset(MISTAKES)), frozenset()
             with suppress(UsageError):  # a function of the reference that raises does not accept
-                self.accepted[name] = left and left & accepted_mistakes(expected, vendor)
+                known[name] = left and left & accepted_mistakes(expected, vendor)
             if call.references is None and expected.value.size:
                 before = call.outputs[name].view(call.buffers[name].data)
                 same = bit_patterns(before) == bit_patterns(checked.outputs[name])
@@ -67,7 +71,11 @@ class Sensitivity:
     @property
     def vacuous(self) -> tuple[str, ...]:
         """The outputs for which every case accepts one of the mistakes."""
-        return tuple(name for name, mistakes in self.accepted.items() if mistakes)
+        return tuple(name for name, mistakes in self._mistakes.items() if mistakes)
+
+    @property
+    def _mistakes(self) -> dict[str, frozenset[str]]:
+        return {**self.special, **self.accepted}
 
     def large_gap(self) -> tuple[str, Verdict] | None:
         """Return the text of a case with more than 2^16 elements, and its failure, if only such cases left some."""
@@ -100,5 +108,5 @@ class Sensitivity:
 
     def _accepts(self, names: Iterable[str]) -> Iterable[str]:
         for name in names:
-            mistakes = [each for each in MISTAKES if each in self.accepted[name]]
+            mistakes = [each for each in MISTAKES if each in self._mistakes[name]]
             yield f"the check of {name} accepts wrong results in every case: {', '.join(mistakes)}"

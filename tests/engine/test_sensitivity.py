@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from parity.engine.sensitivity import Sensitivity
+from parity.reference import Expected
+from parity.reference.expected import Bounds
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,18 @@ def test_output_fails_if_only_large_cases_leave_elements_unwritten(size, updated
     found = Sensitivity(gaps={"out": (size, "case")}, updated=updated, cases=cases).large_gap()
     assert (found is not None) == fails
     assert not found or (found[0], found[1].kind) == ("case", "unwritten")
+
+
+@pytest.mark.parametrize(
+    ("values", "room", "fails"),
+    [((-np.inf,), 0.0, False), ((np.nan,), 0.0, True), ((1.0, -np.inf), 1e30, True), ((1.0, -np.inf), 0.1, False)],
+    ids=["only infinite", "only NaN", "wide bound of numbers", "narrow bound of numbers"],
+)
+def test_infinite_results_show_a_check_only_without_numbers(values, room, fails):
+    found, call = Sensitivity(), SimpleNamespace(references=dict)
+    for value in values:
+        array = np.array([value], np.float32)
+        expected = Expected(array, lambda _, array=array: Bounds(array.astype(np.float64), room, room, room))
+        found.add(SimpleNamespace(expected={"y": expected}), call, "amd")
+    failure = found.failure("op", may_be_vacuous=False)
+    assert (failure is not None and failure.kind == "vacuous") == fails
