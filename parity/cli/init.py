@@ -20,7 +20,7 @@ from parity.cli.shared.chosen_kernels import ChosenKernels, chosen_kernels, plai
 from parity.cli.shared.init_builds import InitBuilds, case_file_of, kernels_in
 from parity.cli.shared.terminal import build_progress, errors, output, run_progress, warn
 from parity.compilers.cuda_toolkit import has_nvcc
-from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, TRITON_TARGETS
+from parity.compilers.targets import DEFAULT_TARGETS, TRITON_TARGETS
 from parity.errors import MissingTool, UsageError, display_path, nearest, pluralize
 from parity.inference.case_file import is_inferred
 from parity.inference.host_launches import HostTexts
@@ -219,7 +219,7 @@ def _write_cases(
     except MissingTool as error:
         warn(f"no case files are written, because nothing can be compiled: {error}")
         return [], 0
-    cuda = _build_cuda(builds, [each.module for each in built if kernels_in(each) and not each.error], settings)
+    settings, cuda = _build_cuda(builds, [each for each in built if kernels_in(each) and not each.error], settings)
     built = [each for each in built if each.module not in builds.slow]
     instantiated, few = (
         {plain_name(module): each for module, each in of.items()} for of in (settings.kernels, settings.chosen)
@@ -355,13 +355,15 @@ def _reported(built: Sequence[Built], files: CaseFiles) -> Iterator[tuple[Built,
             errors().print(f"parity: {done}; the same command continues with the remaining kernels")
 
 
-def _build_cuda(builds: InitBuilds, modules: Sequence[str], settings: BuildSettings) -> dict[str, Built] | None:
-    """Build the CUDA side of each module. Return None without nvcc."""
+def _build_cuda(
+    builds: InitBuilds, built: Sequence[Built], settings: BuildSettings
+) -> tuple[BuildSettings, dict[str, Built] | None]:
+    """Build the CUDA side of each module. Return the settings and None without nvcc."""
     if not has_nvcc():
-        return None
-    sources = [name for name in modules if is_cuda_source(builds.modules[name])]
+        return settings, None
+    sources = [each for each in built if is_cuda_source(builds.modules[each.module])]
     with build_progress(len(sources)) as done:
-        return {one.module: one for one in builds.build(sources, [CUDA_TARGET], settings, done)}
+        return builds.build_cuda(sources, settings, done)
 
 
 def _copy(name: str, folder: Path) -> Path:

@@ -625,6 +625,31 @@ def test_both_sides_call_through_pointers_and_recursively(inferred, parity):
     assert result.code == 0, result.text
 
 
+LAUNCHED_ON_AMD = """
+template <class T> __global__ void scaled(const T* x, T* y, T by, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] * by;
+}
+template <class T> __global__ void moved(const T* x, T* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i];
+}
+void host(const float* x, float* y, int n) {
+    moved<float><<<(n + 255) / 256, 256>>>(x, y, n);
+#ifndef __NVCC__
+    scaled<float><<<(n + 255) / 256, 256>>>(x, y, 2, n);
+#endif
+}
+"""
+
+
+def test_template_that_host_code_of_one_side_launches_is_declared(inferred, parity):
+    text = inferred(LAUNCHED_ON_AMD)
+    assert text.count("Op(\n") == 2 and "# To be completed" not in text, text
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "3")
+    assert result.code == 0, result.text
+
+
 PITCHED_IMAGE = """
 struct Pixel { unsigned char x, y, z; };
 struct Rows {

@@ -178,6 +178,20 @@ class InitBuilds:
             guesses[each.module] = tuple(name for name in map(source_name, each.entries) if "<" in name)
         return _with_kernels(settings, guesses), [better.get(each.module, each) for each in built]
 
+    def build_cuda(
+        self, built: Sequence[Built], settings: BuildSettings, done: Callable[[Built], None]
+    ) -> tuple[BuildSettings, dict[str, Built]]:
+        """Build CUDA's side of modules, by name.
+
+        The code that launches a template may be left out on this side alone. Then it gets the instances of AMD's side,
+        and so do the settings.
+        """
+        cuda = {one.module: one for one in self.build((one.module for one in built), [CUDA_TARGET], settings, done)}
+        lacking = {one.module: names for one in built if (names := _lacking(one, cuda.get(one.module)))}
+        more = self.build(lacking, [CUDA_TARGET], _with_kernels(settings, lacking))
+        better = {one.module: one for one in more if not one.error}
+        return _with_kernels(settings, {module: lacking[module] for module in better}), {**cuda, **better}
+
 
 def case_file_of(project: Project, module: str) -> tuple[Path, str]:
     """Return the case file of a module, and its text, which is empty if it does not exist."""
@@ -188,6 +202,15 @@ def case_file_of(project: Project, module: str) -> tuple[Path, str]:
 def kernels_in(built: Built) -> Mapping[str, Kernel]:
     """Return the kernels of a module by symbol; none if it does not compile."""
     return built.code_object.kernels if built.code_object else {}
+
+
+def _lacking(built: Built, cuda: Built | None) -> tuple[str, ...]:
+    """Return the instances of the kernel templates of which CUDA's side, which compiles, has no instance."""
+    if cuda is None or cuda.error:
+        return ()
+    known = {unqualified(source_name(symbol)) for symbol in kernels_in(cuda)}
+    names = map(source_name, kernels_in(built))
+    return tuple(name for name in names if "<" in name and unqualified(name) not in known)
 
 
 def _with_kernels(settings: BuildSettings, more: Mapping[str, tuple[str, ...]]) -> BuildSettings:
