@@ -192,3 +192,15 @@ extern "C" __global__ void k(double* x) { x[threadIdx.x] = scaled(x[threadIdx.x]
 """)
     for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
         assert not one.error and [each.flag for each in one.switches] == ["-DALPHA=64"], one.target
+
+
+def test_macros_of_a_letter_do_not_change_thrust(tmp_path, cache, with_nvcc):
+    (tmp_path / "k.cu").write_text("""
+#define E 2.718
+#define G 6.674
+#include <thrust/device_vector.h>
+#include <thrust/sort.h>
+extern "C" __global__ void k(float* x) { x[threadIdx.x] *= E * G; }
+""")
+    for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
+        assert not one.error and one.entries, (one.target, one.error)
