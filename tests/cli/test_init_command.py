@@ -408,6 +408,28 @@ def test_init_ends_compilers_that_take_too_long(parity, tmp_path, sources, monke
     assert [each.name for each in (tmp_path / "cases").glob("*.py")] == ["fast.py"]
 
 
+def test_init_builds_modules_that_slow_ones_kept_from_beginning(parity, tmp_path, sources, monkeypatch, with_nvcc):
+    sources(fast=f"// {uuid4()}\n{ADD.format('first')}", slow=f"// {uuid4()}\n{ADD.format('second')}")
+    ended = list[str]()
+
+    def compiling(source, job, folder):
+        if source.module == "slow" or not ended:
+            try:
+                zig.completed(["sleep", "3600"])
+            finally:
+                ended.append(source.module)
+        compile_source(source, job, folder)
+
+    monkeypatch.setattr("parity.build.variant_search.compile_source", compiling)
+    monkeypatch.setattr(init_builds.InitBuilds, "_seconds", lambda self, path: 0.0)
+    monkeypatch.setattr(
+        init_builds.InitBuilds, "_left", lambda self, module: math.inf if module == "fast" and ended else 0.0
+    )
+    made = parity("init", "--kernels", "src")
+    assert made.code == 0 and "slow has no case file: compiling it took more than 0 s; --limit" in made.err, made.err
+    assert [each.name for each in (tmp_path / "cases").glob("*.py")] == ["fast.py"]
+
+
 def test_run_compiles_all_instances_if_those_with_an_op_do_not_compile(parity, sources, monkeypatch, with_nvcc):
     sources(many=f"// {uuid4()}\n{MANY.replace('25', '2')}")
     assert parity("init", "--kernels", "src").code == 0

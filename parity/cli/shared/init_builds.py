@@ -58,7 +58,8 @@ class InitBuilds:
     ) -> list[Built]:
         """Build modules for targets. Modules that take too long are missing in the result.
 
-        The time of a module begins when other modules end, at the latest when it is the only one left.
+        The time of a module begins when other modules end. If none ends in time, each of the rest is built alone,
+        because some have not begun.
         """
         targets = [*targets]
         paths = {module: self.modules[module] for module in modules if module not in self.slow}
@@ -78,7 +79,7 @@ class InitBuilds:
             count, end = -1, 0.0
             while not ended.wait(_POLL):
                 if len(found) != count:
-                    count, end = len(found), time.monotonic() + sum(unfinished().values())
+                    count, end = len(found), time.monotonic() + max(unfinished().values(), default=0.0)
                 elif time.monotonic() >= end:
                     over.set()
                     with subprocesses.killed():
@@ -91,14 +92,17 @@ class InitBuilds:
         except ResourceExhausted:
             if not over.is_set():
                 raise
-            self.slow |= {module: self._times[module] for module in unfinished()}
-            order = [*paths]
-            found.sort(key=lambda one: order.index(one.module))
-            return [one for one in found if one.module not in self.slow]
         finally:
             ended.set()
             thread.join()
             self._charge(found, time.monotonic() - begin)
+        rest, order = [*unfinished()], [*paths]
+        found = [one for one in found if one.module not in rest]
+        if order == rest and len(rest) == 1:
+            self.slow[rest[0]] = self._times[rest[0]]
+        else:
+            found += [one for module in rest for one in self.build([module], targets, settings, done)]
+        return sorted(found, key=lambda one: order.index(one.module))
 
     def _charge(self, built: Sequence[Built], seconds: float) -> None:
         """Divide the time of a build among the kernels of its modules."""
