@@ -98,7 +98,7 @@ def accepted_mistakes(expected: Expected, vendor: Vendor) -> frozenset[str]:
         same = bit_patterns(zeros) == bit_patterns(value)
         return frozenset({"only zeros"} if (accepted_elements(expected, zeros, vendor) & ~same).all() else ())
     number = np.isfinite(value) if kind.is_float else np.ones(value.shape, np.bool_)
-    if not has_numbers(value):
+    if not number.any():
         number = ~np.isnan(value)
     wide, smallest = (np.float64, 2.0**kind.emin) if kind.is_float else (np.int64, 1)
     found = set()

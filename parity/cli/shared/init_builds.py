@@ -98,7 +98,7 @@ class InitBuilds:
             self._charge(found, time.monotonic() - begin)
         rest, order = [*unfinished()], [*paths]
         found = [one for one in found if one.module not in rest]
-        if order == rest and len(rest) == 1:
+        if rest and len(order) == 1:
             self.slow[rest[0]] = self._times[rest[0]]
         else:
             found += [one for module in rest for one in self.build([module], targets, settings, done)]
