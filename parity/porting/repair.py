@@ -36,6 +36,10 @@ _DEVICE_CALL = re.compile(r"device-side kernel call/launch|no matching function 
 """Matches clang's errors for a kernel that launches kernels or calls the runtime."""
 _NESTED = re.compile(r"requires separate compilation mode")
 """Matches nvcc's error for a kernel that launches kernels."""
+_IN_TOOLKIT = re.compile(r'^function ".*" has already been defined')
+"""Matches nvcc's error for a function that CUDA's headers define, too. Older ones lack it."""
+_MISREAD = re.compile(r"^(?:expected a declaration|this declaration has no storage class)")
+"""Matches nvcc's errors for the rest of a file, which it misreads after an error in the head of a function."""
 _FAILING_CALL = '(__assert_fail("{}", __FILE__, __LINE__, __func__), hipSuccess)'
 _DECLARED = re.compile(r"[^=;\[({]*\b([A-Za-z_]\w*)\s*(?:[=;\[({]|$)")
 """Matches the first line of a declaration up to the declared name."""
@@ -155,13 +159,18 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
         declared = (_DECLARED.match(piece.name) for piece in host.left_out if is_lacking(piece.because))
         gone |= {match[1] for match in declared if match}
     found: Pieces = {}
+    is_misread = any(_MISREAD.search(error.text) for error in errors)
     for error in errors:
         file, line, column = error.place_in(module.texts)
-        if file not in module.texts:
+        if file not in module.texts or (is_misread and found):
             continue
         if call := _failing_call(error, module.texts[file], (file, line, column)):
             if not any(map(call.is_in, host.left_out)):
                 found.setdefault((file, call.start), call)
+            continue
+        if _IN_TOOLKIT.search(error.text) and (repeated := _repeated(module.texts[file], line, column)):
+            if not host.covers(file, repeated):
+                found.setdefault((file, repeated.start), LeftOut.of(file, repeated, error.text))
             continue
         unsupported = _UNSUPPORTED.search(error.text)
         words = {word for name in error.names for word in WORD.findall(name)}
@@ -181,6 +190,12 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
                 found.setdefault((file, edit.start), removed)
                 break
     return found
+
+
+def _repeated(text: str, line: int, column: int) -> SourceEdit | None:
+    """Return the edit that removes a definition, or a macro call that fills a line and defines a function."""
+    definitions = [edit for _, edit in definition_edits(parse(text), line, column)]
+    return next(reversed((*host_edits(text, line, column, frozenset()), *definitions)), None)
 
 
 def _failing_call(error: Diagnostic, text: str, place: Place) -> LeftOut | None:

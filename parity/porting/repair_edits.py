@@ -34,6 +34,7 @@ _VERSION = re.compile(
     r"|__CUDACC_(?:EXTENDED_LAMBDA|RELAXED_CONSTEXPR|RDC)__)\b"
 )
 """Matches CUDA's version macros and nvcc's options, which HIP does not define."""
+_UNROLL = re.compile(r"\s*#\s*pragma\s+(?:no)?unroll\b")
 _ZERO = re.compile(r"\{\s*(?:0[uU]?|(?:0\.0*|\.0+)[fF]?)\s*\}")
 _PREFERRED = '__attribute__((enable_if(true, "the source has it"))) '
 
@@ -200,6 +201,13 @@ def host_words(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
         if (replacement := "" if word == "__device__" else "__host__") != word
     )
     return site.here(*edits) or None
+
+
+def unroll(site: ErrorSite, match: re.Match[str]) -> list[Located]:
+    """Remove the last ``#pragma unroll`` before the place."""
+    lines = site.tree.text.split("\n")[: site.line]
+    found = (number for number in range(len(lines), 0, -1) if _UNROLL.match(lines[number - 1]))
+    return site.here(*map(site.tree.line_edit, itertools.islice(found, 1)))
 
 
 def typed_braces(site: ErrorSite, match: re.Match[str]) -> list[Located]:

@@ -17,6 +17,7 @@ from parity.compilers.clang import Clang
 from parity.compilers.clang_flags import STUBS_AFTER
 from parity.compilers.diagnostics import NOT_DEFINED, Diagnostic, Place, diagnostics
 from parity.compilers.errors import CompileError, undefined_names
+from parity.compilers.headers import CURAND, optional_files
 from parity.compilers.include import HIP_RUNTIME
 from parity.compilers.unit import Unit, with_user_paths
 from parity.model.finding import Finding
@@ -38,6 +39,7 @@ from parity.porting.repair import repair
 from parity.porting.source_tree import encode
 from parity.porting.sources import Source
 from parity.porting.stubs import (
+    HIPRAND,
     HOST_LIBRARIES,
     LIBRARY_NAMES,
     Choice,
@@ -184,7 +186,12 @@ class _HipStaging:
             library.name: library.link_into(libraries / str(place), path)
             for place, (library, path) in enumerate(choice.real.items())
         }
-        after = (*itertools.chain(*real.values()), *(((folder / _STUBS).resolve(),) if choice.stubs else ()))
+        curand = optional_files(CURAND) if HIPRAND in choice.stubs.values() else None
+        after = (
+            *itertools.chain(*real.values()),
+            *(((folder / _STUBS).resolve(),) if choice.stubs else ()),
+            *((curand,) if curand else ()),
+        )
         standard, others = staged_files.repair_headers(host, stubs=bool(choice.stubs))
         unit = Unit(
             self._place(source.path),

@@ -41,6 +41,9 @@ _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h
 HOST_LIBRARIES = "parity/libraries.h"
 """The stub of AMD's libraries that only host code calls."""
 
+HIPRAND = "parity/hiprand_kernel.h"
+"""The stub of hipRAND's device functions, which includes cuRAND's."""
+
 LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` generates."""
 _HIP_NAME = re.compile(

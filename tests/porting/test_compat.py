@@ -326,6 +326,8 @@ extern "C" __global__ void k(const int* x, int* y) {
     NV_IF_TARGET(NV_IS_HOST, (y[t] = -1;), (y[t] = 1;))
     NV_IF_ELSE_TARGET(NV_IS_DEVICE, (y[t] += 2;), (y[t] = -2;))
     NV_IF_TARGET(NV_PROVIDES_SM_90, (y[t] = -3;))
+    NV_IF_ELSE_TARGET(NV_IS_DEVICE, int one = 1; y[t] += one;, y[t] = -4;)
+    NV_IF_ELSE_TARGET(NV_IS_HOST, y[t] = -5;, int one = 1; y[t] += one;)
     NV_DISPATCH_TARGET(NV_IS_EXACTLY_SM_70, (y[t] = -4;), NV_NO_TARGET, (y[t] = -5;), NV_ANY_TARGET, (y[t] += 4;))
     y[t] += 8 * Hash().of(std::byte(x[t]));
 }
@@ -335,4 +337,4 @@ extern "C" __global__ void k(const int* x, int* y) {
 def test_nv_target_macros_select_device_branch(tmp_path, cache):
     kernels = program(tmp_path, NV, "gfx1100", cache)
     x = np.arange(64, dtype=np.int32)
-    assert (kernels.run("k", np.zeros(64, np.int32), x, block=64) == 7 + 8 * (2 * x | 1)).all()
+    assert (kernels.run("k", np.zeros(64, np.int32), x, block=64) == 9 + 8 * (2 * x | 1)).all()

@@ -3,7 +3,10 @@
 
 #define PARITY_NV_CAT(a, b) PARITY_NV_CAT_(a, b)
 #define PARITY_NV_CAT_(a, b) a##b
-#define PARITY_NV_BARE(...) __VA_ARGS__
+// A block may have parentheses. Its names are visible only in it.
+#define PARITY_NV_BLOCK(...) { PARITY_NV_CAT(PARITY_NV_WITHOUT_, PARITY_NV_PARENTHESES __VA_ARGS__) }
+#define PARITY_NV_PARENTHESES(...) PARITY_NV_PARENTHESES __VA_ARGS__
+#define PARITY_NV_WITHOUT_PARITY_NV_PARENTHESES
 #define _NV_FIRST_ARG(...) PARITY_NV_FIRST(__VA_ARGS__, )
 #define PARITY_NV_FIRST(first, ...) first
 
@@ -25,32 +28,32 @@
 #define NV_IF_TARGET(condition, ...) PARITY_NV_IF(condition, __VA_ARGS__)
 #define NV_IF_ELSE_TARGET(condition, ...) PARITY_NV_IF(condition, __VA_ARGS__)
 #define PARITY_NV_IF(condition, ...) PARITY_NV_CAT(PARITY_NV_IF_, condition)(__VA_ARGS__)
-#define PARITY_NV_IF_PARITY_NV_YES(block, ...) PARITY_NV_BARE block
-#define PARITY_NV_IF_PARITY_NV_NO(block, ...) __VA_OPT__(PARITY_NV_BARE __VA_ARGS__)
+#define PARITY_NV_IF_PARITY_NV_YES(block, ...) PARITY_NV_BLOCK(block)
+#define PARITY_NV_IF_PARITY_NV_NO(block, ...) __VA_OPT__(PARITY_NV_BLOCK(__VA_ARGS__))
 
 #define PARITY_NV_OF_1(condition, block, ...) PARITY_NV_CAT(PARITY_NV_OF_1_, condition)(block, __VA_ARGS__)
-#define PARITY_NV_OF_1_PARITY_NV_YES(block, ...) PARITY_NV_BARE block
+#define PARITY_NV_OF_1_PARITY_NV_YES(block, ...) PARITY_NV_BLOCK(block)
 #define PARITY_NV_OF_1_PARITY_NV_NO(block, ...) __VA_OPT__(PARITY_NV_OF_2(__VA_ARGS__))
 #define PARITY_NV_OF_2(condition, block, ...) PARITY_NV_CAT(PARITY_NV_OF_2_, condition)(block, __VA_ARGS__)
-#define PARITY_NV_OF_2_PARITY_NV_YES(block, ...) PARITY_NV_BARE block
+#define PARITY_NV_OF_2_PARITY_NV_YES(block, ...) PARITY_NV_BLOCK(block)
 #define PARITY_NV_OF_2_PARITY_NV_NO(block, ...) __VA_OPT__(PARITY_NV_OF_3(__VA_ARGS__))
 #define PARITY_NV_OF_3(condition, block, ...) PARITY_NV_CAT(PARITY_NV_OF_3_, condition)(block, __VA_ARGS__)
-#define PARITY_NV_OF_3_PARITY_NV_YES(block, ...) PARITY_NV_BARE block
+#define PARITY_NV_OF_3_PARITY_NV_YES(block, ...) PARITY_NV_BLOCK(block)
 #define PARITY_NV_OF_3_PARITY_NV_NO(block, ...) __VA_OPT__(PARITY_NV_OF_4(__VA_ARGS__))
 #define PARITY_NV_OF_4(condition, block, ...) PARITY_NV_CAT(PARITY_NV_OF_4_, condition)(block, __VA_ARGS__)
-#define PARITY_NV_OF_4_PARITY_NV_YES(block, ...) PARITY_NV_BARE block
+#define PARITY_NV_OF_4_PARITY_NV_YES(block, ...) PARITY_NV_BLOCK(block)
 #define PARITY_NV_OF_4_PARITY_NV_NO(block, ...) __VA_OPT__(PARITY_NV_OF_5(__VA_ARGS__))
 #define PARITY_NV_OF_5(condition, block, ...) PARITY_NV_CAT(PARITY_NV_OF_5_, condition)(block, __VA_ARGS__)
-#define PARITY_NV_OF_5_PARITY_NV_YES(block, ...) PARITY_NV_BARE block
+#define PARITY_NV_OF_5_PARITY_NV_YES(block, ...) PARITY_NV_BLOCK(block)
 #define PARITY_NV_OF_5_PARITY_NV_NO(block, ...) __VA_OPT__(PARITY_NV_OF_6(__VA_ARGS__))
 #define PARITY_NV_OF_6(condition, block, ...) PARITY_NV_CAT(PARITY_NV_OF_6_, condition)(block, __VA_ARGS__)
-#define PARITY_NV_OF_6_PARITY_NV_YES(block, ...) PARITY_NV_BARE block
+#define PARITY_NV_OF_6_PARITY_NV_YES(block, ...) PARITY_NV_BLOCK(block)
 #define PARITY_NV_OF_6_PARITY_NV_NO(block, ...) __VA_OPT__(PARITY_NV_OF_7(__VA_ARGS__))
 #define PARITY_NV_OF_7(condition, block, ...) PARITY_NV_CAT(PARITY_NV_OF_7_, condition)(block, __VA_ARGS__)
-#define PARITY_NV_OF_7_PARITY_NV_YES(block, ...) PARITY_NV_BARE block
+#define PARITY_NV_OF_7_PARITY_NV_YES(block, ...) PARITY_NV_BLOCK(block)
 #define PARITY_NV_OF_7_PARITY_NV_NO(block, ...) __VA_OPT__(PARITY_NV_OF_8(__VA_ARGS__))
 #define PARITY_NV_OF_8(condition, block, ...) PARITY_NV_CAT(PARITY_NV_OF_8_, condition)(block, __VA_ARGS__)
-#define PARITY_NV_OF_8_PARITY_NV_YES(block, ...) PARITY_NV_BARE block
+#define PARITY_NV_OF_8_PARITY_NV_YES(block, ...) PARITY_NV_BLOCK(block)
 #define PARITY_NV_OF_8_PARITY_NV_NO(block, ...) __VA_OPT__(PARITY_NV_OF_9(__VA_ARGS__))
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 350
