@@ -293,7 +293,7 @@ class ProbeLaunches:
         values = {
             each.name: i / 2 if each.dtype.is_float else i * (flags or not each.is_flag)
             for i, each in enumerate(others, 1)
-        }
+        } | {each.name: each.values[-1] for each in self._args if each.values}
         for each in self._args:
             if each.is_pointer:
                 contents[each.name] = self._fill(each, places[each.name], config)

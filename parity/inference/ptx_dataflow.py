@@ -23,8 +23,8 @@ from parity.inference.ptx_registers import DIRECT, INTEGER, REGISTER, TYPES, Acc
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp|wmma|mma)\b")
 _PRIVATE = re.compile(r"^\s*\.local\b", re.MULTILINE)
-_OF_CUDA = re.compile(r"\$|__cudart_")
-"""Matches the names of variables that are not in the source: texts, and tables of CUDA's functions."""
+_OF_CUDA = re.compile(r"\$|__cudart_|precalc_xorwow_|mrg32k3aM|__cr_lgamma_table")
+"""Matches the names of variables that are not in the source: texts, and tables of CUDA's functions and of cuRAND."""
 _LINE = re.compile(r"^\s*\.loc\s+(\d+)", re.MULTILINE)
 _PLACE = re.compile(r"%(?:tid|ctaid)\b")
 _BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")

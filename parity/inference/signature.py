@@ -74,8 +74,8 @@ class Parameter:
 
     ``is_input`` is None without PTX. ``lanes`` is the number of elements per access, and 2 for a structure of other
     elements. ``is_vector`` is True for vector types and such structures, ``is_empty`` for a structure without fields,
-    and ``is_typed`` if the sources state the type. ``key`` is the position, and the byte offset for a field of the
-    structure ``inside``.
+    and ``is_typed`` if the sources state the type. ``values`` are the enumerators of an enumeration. ``key`` is the
+    position, and the byte offset for a field of the structure ``inside``.
     """
 
     name: str
@@ -91,6 +91,7 @@ class Parameter:
     is_typed: bool = False
     key: tuple[int, int] = (0, 0)
     inside: str = ""
+    values: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,9 +167,11 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
                 lanes = 2
             is_empty = each.size == 1 and bare not in ("", "bool", "char", *_C_TYPES) and not is_pointer
             is_empty &= not (structures and structures.fields(bare, 1))
+            values = structures.enumerators(bare) if structures and "*" not in each.c_type else ()
             parameter = Parameter(
                 each.name, "u8" if is_empty else dtype, each.size, is_pointer or "*" in each.c_type, is_written, None,
                 lanes, lanes > 1, bare == "bool", is_empty, bool(dtype), (i, begin + each.offset), inside,
+                values,
             )  # fmt: skip
             args.append(_seen(parameter, flow, len(kernel.args), each.c_type))
     twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}

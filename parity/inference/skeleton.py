@@ -386,7 +386,7 @@ def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> Inferre
         name = each.name if each.is_pointer else safe_name(each.name)
         is_nullable = each.key in one.flow.nullable and not each.is_written
         lanes = each.lanes if each.is_vector and each.is_typed else 1
-        args.append(KernelArgument(name, dtype, each.is_pointer, each.key, is_nullable, lanes))
+        args.append(KernelArgument(name, dtype, each.is_pointer, each.key, is_nullable, lanes, each.values))
     return one.probe(args, one.flow, single)
 
 

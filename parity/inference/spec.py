@@ -48,7 +48,8 @@ class KernelArgument:
 
     ``dtype`` is the dtype of a number, or of the elements behind a pointer. ``key`` is the position of the argument,
     and the byte offset in it for a field of a structure. ``is_nullable`` is True for an input that the kernel compares
-    with null. ``lanes`` are the elements of a vector such as ``float2``, which a tensor has whole.
+    with null. ``lanes`` are the elements of a vector such as ``float2``, which a tensor has whole. ``values`` are the
+    enumerators of an enumeration.
     """
 
     name: str
@@ -57,11 +58,12 @@ class KernelArgument:
     key: tuple[int, int] = (0, 0)
     is_nullable: bool = False
     lanes: int = 1
+    values: tuple[int, ...] = ()
 
     @property
     def is_whole(self) -> bool:
         """True for an integer that may be an extent."""
-        return not self.is_pointer and not self.dtype.is_float and self.dtype.itemsize >= 4
+        return not (self.is_pointer or self.values or self.dtype.is_float) and self.dtype.itemsize >= 4
 
     @property
     def is_flag(self) -> bool:

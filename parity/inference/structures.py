@@ -93,7 +93,10 @@ class Structures:
         self._bodies: dict[str, tree_sitter.Node] = {}
         self._parameters: dict[str, list[str]] = {}
         kinds = ("struct_specifier", "class_specifier")
+        self._enumerators: dict[str, tuple[int, ...]] = {}
         for node in descendants(parse(text).root):
+            if node.type == "enum_specifier":
+                self._read_enumerators(node)
             is_whole = node.type in kinds and node.child_by_field_name("body") is not None
             for name in _names(node) if is_whole else ():
                 self._bodies.setdefault(name, node)
@@ -108,6 +111,10 @@ class Structures:
         """Return the size and the fields of a type, or None if the text does not show them all."""
         found = self._layout(c_type, {}, 0)
         return (found.size, found.fields) if found and len(found.fields) <= _MOST else None
+
+    def enumerators(self, c_type: str) -> tuple[int, ...]:
+        """Return the values of an enumeration, or nothing for another type and for values that the text computes."""
+        return self._enumerators.get(c_type.rpartition("::")[2], ())
 
     def parameters(self, kernel: str) -> list[str]:
         """Return the types of a kernel's parameters, as a demangler spells them. Empty if there are several kernels."""
@@ -203,6 +210,18 @@ class Structures:
             node = inner
         return stars, source_of(node), counts
 
+    def _read_enumerators(self, node: tree_sitter.Node) -> None:
+        body = node.child_by_field_name("body")
+        values = list[int | None]()
+        for each in body.named_children if body is not None else ():
+            if each.type == "enumerator":
+                given, last = each.child_by_field_name("value"), values[-1] if values else -1
+                after = None if last is None else last + 1
+                values.append(after if given is None else self._number(source_of(given), 0))
+        found = tuple(value for value in values if value is not None)
+        if 0 < len(found) == len(values) <= _MOST:
+            self._enumerators |= dict.fromkeys(_names(node), found)
+
     def _number(self, text: str, deep: int) -> int | None:
         """Return the value of arithmetic with constants, or None if the text does not show it."""
         try:
@@ -214,6 +233,8 @@ class Structures:
         match node:
             case ast.Constant(value=int(value)):
                 return value
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self._value(operand, deep)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
                 return OPERATORS[type(op)](self._value(left, deep), self._value(right, deep))
             case ast.Name(id=name) if deep < _DEEPEST and name in self._numbers:
@@ -226,7 +247,7 @@ def _inside(field: Field, name: str, at: int) -> Field:
 
 
 def _names(node: tree_sitter.Node) -> list[str]:
-    """Return the name of a structure, and the name of its typedef."""
+    """Return the name of a structure or an enumeration, and the name of its typedef."""
     own = node.child_by_field_name("name")
     names = [source_of(own)] if own is not None else []
     if node.parent is not None and node.parent.type == "type_definition":

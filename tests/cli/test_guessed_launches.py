@@ -547,6 +547,27 @@ def test_image_without_bounds_is_as_wide_as_the_launch(inferred):
     assert 'shapes="dst: 4096; src: 4096' in text, text
 
 
+ENUMERATION = """
+enum class Activation { none, square = 4, negative };
+__global__ void activate(float* x, Activation kind, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float y;
+    switch (kind) {
+    case Activation::none: y = x[i]; break;
+    case Activation::square: y = x[i] * x[i]; break;
+    case Activation::negative: y = -x[i];
+    }
+    x[i] = y;
+}
+"""
+
+
+def test_numbers_of_an_enumeration_are_its_enumerators(inferred):
+    text = inferred(ENUMERATION)
+    assert 'args="x kind n:i32=numel"' in text and 'choices={"kind": (0, 4, 5)}' in text, text
+
+
 LARGE_TILES = """
 template <int ROWS, int SIZE> __global__ void tiles(const float* x, float* y, int rows) {
     extern __shared__ float tile[];

@@ -80,3 +80,15 @@ def test_structures_unknown_fields_are_not_guessed(name):
 def test_structures_with_single_type_have_element_type():
     found = Structures(SOURCE)
     assert (found.element("Pair"), found.element("Camera"), found.element("Unknown")) == ("float", "", "")
+
+
+def test_structures_enumerators_have_values():
+    found = Structures("""
+#define FIRST 4
+enum Plain { A, B = 7, C };
+typedef enum { D = FIRST, E = 1 << 3 } Mode;
+namespace inner { enum class Kind : int { X = -1, Y }; }
+enum Unknown { F = elsewhere() };
+""")
+    names = ("Plain", "Mode", "inner::Kind", "Unknown", "Nowhere")
+    assert [found.enumerators(name) for name in names] == [(0, 7, 8), (4, 8), (-1, 0), (), ()]

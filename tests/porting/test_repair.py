@@ -6,8 +6,11 @@ from execution import program
 from kernels_built import has, names
 
 from parity.build.modules import build
+from parity.compilers.diagnostics import Diagnostic
 from parity.emulator.faults import FailedAssertion
 from parity.model.code_object import MissingKernel
+from parity.porting.host_code import HostCode
+from parity.porting.repair import repair
 
 
 def test_repair_device_function_keeps_error(built):
@@ -518,3 +521,26 @@ using Chosen = choose<true, choose<true, Own, Held>::type, Several<int>>::type;
 __global__ void fill(int* x) { Chosen own; x[threadIdx.x] = sizeof(own); }
 """)
     assert [piece.line for piece in one.translation.left_out] == [3, 4]
+
+
+MISREAD = """#define Point DirectX::XMFLOAT4
+__global__ void bad(Point* p, int n, short* r) { p[n].x = r[n]; }
+__global__ void good(float* x, int n) {
+  for (int i = 0; i < n; ++i) { x[i] *= 2; }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "left_out"),
+    [("this declaration has no storage class or type specifier", ["bad"]), ('"good" is undefined', ["bad", "good"])],
+)
+def test_repair_leaves_out_one_kernel_if_nvcc_misreads_what_follows(second, left_out):
+    """After an error in the head of a kernel, nvcc may read the statements of later kernels as declarations."""
+    texts = {"k.cu": MISREAD}
+    errors = [
+        Diagnostic('name followed by "::" must be a class or namespace name', (("k.cu", 2, 1),)),
+        Diagnostic(second, (("k.cu", 4, 3),)),
+    ]
+    found = repair(HostCode(empty_headers=("windows.h",)), texts, errors, lacks=lambda name: False)
+    assert [piece.function for piece in found.left_out] == left_out

@@ -219,27 +219,3 @@ extern "C" __global__ void k(half* x) { x[threadIdx.x] = herf(htanh_approx(x[thr
 """)
     for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
         assert not one.error and one.entries == ("k",), (one.target, one.error)
-
-
-def test_error_in_the_head_of_a_kernel_leaves_other_kernels(tmp_path, cache, with_nvcc):
-    """After such an error, nvcc misreads the kernel's body as declarations, and reports errors in later kernels."""
-    (tmp_path / "k.cu").write_text("""
-#include <windows.h>
-#define Point DirectX::XMFLOAT4
-struct Line { float x; };
-__global__ void bad(Point* p, float* q, int n, short* r) {
-  if (threadIdx.x < n) { q[threadIdx.x] = p[threadIdx.x].x; r[threadIdx.x] = 1; }
-}
-__global__ void good(float* x, int n) {
-  float y = x[n];
-  if (n < 8) {
-    for (int j = 0; j < 4; ++j) { if (x[j] > y) { y = 2 * x[j]; break; } }
-    y -= 9.8f * n;
-    x[0] += y;
-    for (int j = 0; j < n; ++j) { Line line = {y}; float dx = line.x; x[j] = dx; }
-  }
-}
-extern "C" __global__ void last(float* x) { float good = x[0]; x[1] = good; }
-""")
-    for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
-        assert not one.error and one.entries == ("_Z4goodPfi", "last"), one.target
