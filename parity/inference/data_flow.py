@@ -57,12 +57,14 @@ class Bound:
 class Table:
     """A variable without a value in the source: its size in bytes, and the types of reads.
 
-    ``parts`` are the types by byte offset. It is empty if the kernel computes where to read.
+    ``parts`` are the types by byte offset. It is empty if the kernel computes where to read. ``dtypes`` are the dtypes by
+    byte offset as the source declares them. It is empty if the reads show them, or if the source does not.
     """
 
     size: int
     types: frozenset[str]
     parts: Mapping[int, str] = field(default_factory=dict)
+    dtypes: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

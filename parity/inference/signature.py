@@ -14,7 +14,7 @@ from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import safe_name
 from parity.inference.spec import CONSTANT, InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures
-from parity.model.code_object import Argument, Kernel, spelled
+from parity.model.code_object import Argument, Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS, Array
 from parity.triton_kernels.kernel import TritonKernel
 
@@ -128,6 +128,8 @@ def _is_tensor(parameter: Parameter) -> bool:
 
 def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, structures: Structures | None) -> Signature:
     """Return the signature of a kernel, with what PTX and the declared structures show of its parameters."""
+    if flow and structures:
+        flow = _with_declared_constants(flow, structures)
     names = spelled(kernel.name) or (kernel.name,)
     pattern, types = names[0], list[str]()
     if match := _TEMPLATE.fullmatch(pattern):
@@ -215,21 +217,40 @@ def element_dtype(types: Iterable[str]) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
+def constant_dtype(table: Table) -> str:
+    """Return the dtype of a ``__constant__`` variable's elements; empty if these are several, or unknown."""
+    declared = {*table.dtypes.values()}
+    return element_dtype(table.types) or (declared.pop() if len(declared) == 1 else "")
+
+
 def constant_content(table: Table) -> Array | None:
     """Return a content for a ``__constant__`` variable: integers, and floating-point numbers, which are 1.
 
     With zeros in the place of these numbers, a kernel may divide by 0 or write 0 everywhere. A structure of several
-    types is its 32-bit words. None if the kernel computes what it reads of it.
+    types is its 32-bit words. None if neither the source nor the kernel shows what it contains.
     """
-    if dtype := NUMBERS.get(element_dtype(table.types)):
+    if dtype := NUMBERS.get(constant_dtype(table)):
         return dtype.convert(np.full(table.size // dtype.itemsize, 1 if dtype.is_float else CONSTANT))
     content = bytearray(table.size)
-    for at, kind in table.parts.items():
-        if not (part := NUMBERS.get(element_dtype([kind]))):
+    parts = table.dtypes or {at: element_dtype([kind]) for at, kind in table.parts.items()}
+    for at, name in parts.items():
+        if not (part := NUMBERS.get(name)):
             return None
         value = 1 if part.is_float or part.itemsize < _WORD else CONSTANT
         content[at : at + part.itemsize] = part.convert(np.full(1, value)).tobytes()
-    return np.frombuffer(content, np.int32) if table.parts and not table.size % _WORD else None
+    return np.frombuffer(content, np.int32) if parts and not table.size % _WORD else None
+
+
+def _with_declared_constants(flow: Flow, structures: Structures) -> Flow:
+    """Add what the source declares of constants whose reads do not show their types."""
+    tables = dict(flow.tables)
+    for symbol, table in tables.items():
+        found = None if element_dtype(table.types) else structures.of_variable(unqualified(source_name(symbol)))
+        if found and found[0] and not table.size % found[0]:
+            size, fields = found
+            dtypes = {at + each.offset: _dtype(each.c_type)[0] for at in range(0, table.size, size) for each in fields}
+            tables[symbol] = replace(table, dtypes=dtypes)
+    return replace(flow, tables=tables)
 
 
 def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> Parameter:

@@ -55,6 +55,10 @@ template <typename T, typename I> struct TensorInfo {
 """The tensors of PyTorch and Torch as arguments: their layout, without their functions."""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _KERNEL = re.compile(r"__global__(?:[^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(\w+)\s*\(([^{}()]*)\)\s*\{")
+_VARIABLE = re.compile(
+    r"\b__(?:constant|device)__\s+(?:(?:static|extern|const|volatile|__\w+__)\s+)*([A-Za-z_][\w:<>, ]*?)\s+(\w+)\s*[\[;=]"
+)
+"""Matches the type and the name of a variable on the device."""
 _MOST = 64
 """The largest number of fields of a structure."""
 _DEEPEST = 8
@@ -111,6 +115,11 @@ class Structures:
         """Return the size and the fields of a type, or None if the text does not show them all."""
         found = self._layout(c_type, {}, 0)
         return (found.size, found.fields) if found and len(found.fields) <= _MOST else None
+
+    def of_variable(self, name: str) -> tuple[int, tuple[Field, ...]] | None:
+        """Return the size and the fields of a variable's elements, or None if the text does not show them all."""
+        found = {match[1] for match in _VARIABLE.finditer(self._text) if match[2] == name}
+        return self.whole(found.pop()) if len(found) == 1 else None
 
     def enumerators(self, c_type: str) -> tuple[int, ...]:
         """Return the values of an enumeration, or nothing for another type and for values that the text computes."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from parity.inference.data_flow import BEHIND
 from parity.inference.keywords import safe_name
-from parity.inference.signature import Parameter, Signature, constant_content, element_dtype
+from parity.inference.signature import Parameter, Signature, constant_content, constant_dtype, element_dtype
 from parity.inference.spec import CONSTANT, InferredSpec
 from parity.model.code_object import source_name, unqualified
 from parity.model.dtypes import NUMBERS
@@ -88,14 +88,21 @@ def constant_tables(one: Signature) -> tuple[dict[str, Variable], list[str]]:
     found, unknown = dict[str, Variable](), list[str]()
     for symbol, table in (one.flow.tables if one.flow else {}).items():
         source = source_name(symbol)
-        dtype, content = element_dtype(table.types), constant_content(table)
+        dtype, content = constant_dtype(table), constant_content(table)
         if content is None:
             unknown.append(source)
             continue
         name = _tensor_name(one, source)
-        words = () if dtype in NUMBERS else tuple(content.tolist())
+        words = () if dtype in NUMBERS else _repeated(content.tolist())
         found[name] = Variable(source, dtype if dtype in NUMBERS else "i32", len(content), words)
     return found, unknown
+
+
+def _repeated(words: list[int]) -> tuple[int, ...]:
+    """Return the words of a structure, of which there may be several with the same content."""
+    count = len(words)
+    parts = (words[:size] for size in range(1, count + 1) if not count % size)
+    return tuple(next(part for part in parts if part * (count // len(part)) == words))
 
 
 def result_variables(one: Signature) -> dict[str, Variable]:

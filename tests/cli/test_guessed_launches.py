@@ -547,6 +547,36 @@ def test_image_without_bounds_is_as_wide_as_the_launch(inferred):
     assert 'shapes="dst: 4096; src: 4096' in text, text
 
 
+DECLARED_CONSTANTS = """
+struct Wall { unsigned short x, y; };
+struct Item { float weight; int kind; };
+__constant__ Wall walls[100];
+__device__ __constant__ Item items[8];
+__global__ void nearest(const float* x, float* y, int n, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float least = 1e30f;
+    for (int j = 0; j < count % 100; ++j) least = fminf(least, fabsf(walls[j].x - x[i]) + walls[j].y);
+    y[i] = least;
+}
+__global__ void weigh(float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && items[i % 8].kind > 0) x[i] *= items[i % 8].weight;
+}
+void host(const Wall* wall, const Item* item) {
+    cudaMemcpyToSymbol(walls, wall, sizeof(walls));
+    cudaMemcpyToSymbol(items, item, sizeof(items));
+}
+"""
+
+
+def test_constants_have_the_types_that_the_source_declares(inferred):
+    text = inferred(DECLARED_CONSTANTS)
+    assert "To be completed" not in text, text
+    assert '"walls": "i16"' in text and "walls: 200" in text and "items: 16" in text, text
+    assert '"items": ("values.1065353216.16",)' in text, text
+
+
 ENUMERATION = """
 enum class Activation { none, square = 4, negative };
 __global__ void activate(float* x, Activation kind, int n) {
