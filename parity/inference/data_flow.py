@@ -57,8 +57,8 @@ class Bound:
 class Table:
     """A variable without a value in the source: its size in bytes, and the types of reads.
 
-    ``parts`` are the types by byte offset. It is empty if the kernel computes where to read. ``dtypes`` are the dtypes by
-    byte offset as the source declares them. It is empty if the reads show them, or if the source does not.
+    ``parts`` are the types by byte offset. It is empty if the kernel computes where to read. ``dtypes`` are the dtypes
+    by byte offset as the source declares them. It is empty if the reads show them, or if the source does not.
     """
 
     size: int

@@ -56,7 +56,8 @@ template <typename T, typename I> struct TensorInfo {
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _KERNEL = re.compile(r"__global__(?:[^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(\w+)\s*\(([^{}()]*)\)\s*\{")
 _VARIABLE = re.compile(
-    r"\b__(?:constant|device)__\s+(?:(?:static|extern|const|volatile|__\w+__)\s+)*([A-Za-z_][\w:<>, ]*?)\s+(\w+)\s*[\[;=]"
+    r"\b__(?:constant|device)__\s+(?:(?:static|extern|const|volatile|__\w+__)\s+)*"
+    r"([A-Za-z_][\w:<>, ]*?)\s+(\w+)\s*[\[;=]"
 )
 """Matches the type and the name of a variable on the device."""
 _MOST = 64
