@@ -89,7 +89,8 @@ def _types(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collec
             found.setdefault(named.name, []).append(named)
     for name, several in found.items():
         defined = re.compile(_DEFINES.format(name))
-        if any(f"struct {name} " in line for line in known) or any(map(defined.search, texts.values())):
+        is_implied = any(pattern.fullmatch(name) for pattern, _ in _IMPLIED)
+        if is_implied or any(f"struct {name} " in line for line in known) or any(map(defined.search, texts.values())):
             continue
         first, *others = sorted(dict.fromkeys(several), key=lambda each: (not each.namespaces, each.namespaces))
         if first.namespaces[:1] == ("std",):

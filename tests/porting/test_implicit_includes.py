@@ -48,6 +48,18 @@ def test_implied_lines_without_absent_header_are_empty(tmp_path, cache):
     assert one.error and not one.translation.implied
 
 
+def test_implied_lines_define_types_of_opengl(tmp_path, cache):
+    """HIP's header for OpenGL defines the first one, too."""
+    one = built(
+        tmp_path,
+        cache,
+        "#include <GL/glew.h>\n#include <cuda_gl_interop.h>\n"
+        "class Shown { GLuint buffer; GLfloat size; virtual bool init(GLuint* programs, GLint count); };\n"
+        'extern "C" __global__ void sum(float* x) { x[0] = 1; }\n',
+    )
+    assert (one.error, one.entries) == (None, ("sum",))
+
+
 def test_implied_lines_define_incomplete_type(tmp_path, cache):
     one = built(
         tmp_path,

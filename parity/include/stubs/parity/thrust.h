@@ -28,6 +28,11 @@ PARITY_WRAPPED_BEGIN
 namespace thrust {
 using std::get; using std::make_tuple; using std::swap; using std::tuple; using std::tuple_element; using std::tuple_size;
 
+template <typename T> constexpr __host__ __device__ T min(const T& a, const T& b) { return b < a ? b : a; }
+template <typename T> constexpr __host__ __device__ T max(const T& a, const T& b) { return a < b ? b : a; }
+template <typename T, typename F> constexpr __host__ __device__ T min(const T& a, const T& b, F less) { return less(b, a) ? b : a; }
+template <typename T, typename F> constexpr __host__ __device__ T max(const T& a, const T& b, F less) { return less(a, b) ? b : a; }
+
 // In C++17, device code can assign neither std::pair nor the result of std::tie.
 template <typename A, typename B> struct pair {
   using first_type = A;
