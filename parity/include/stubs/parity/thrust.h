@@ -26,8 +26,13 @@
 
 PARITY_WRAPPED_BEGIN
 namespace thrust {
-using std::get; using std::make_tuple; using std::swap; using std::tuple; using std::tuple_element; using std::tuple_size;
+using std::get; using std::make_tuple; using std::tuple; using std::tuple_element; using std::tuple_size;
 
+template <typename T> constexpr __host__ __device__ void swap(T& a, T& b) {
+  T c = static_cast<T&&>(a);
+  a = static_cast<T&&>(b);
+  b = static_cast<T&&>(c);
+}
 template <typename T> constexpr __host__ __device__ T min(const T& a, const T& b) { return b < a ? b : a; }
 template <typename T> constexpr __host__ __device__ T max(const T& a, const T& b) { return a < b ? b : a; }
 template <typename T, typename F> constexpr __host__ __device__ T min(const T& a, const T& b, F less) { return less(b, a) ? b : a; }
