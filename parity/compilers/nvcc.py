@@ -39,7 +39,8 @@ FLAGS = flags_for("nvcc")
 _ALL_ERRORS = ("-Xcicc", "--error_limit=10000")
 """Report more than a hundred errors at once, so that removing host code takes fewer compilations."""
 
-_UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(\w+)'")
+_UNRESOLVED = re.compile(r"(?:Unresolved extern (?:function|variable)|Cannot take address of function) '(\w+)'")
+"""Matches ptxas's errors for what other files define. The second is about a virtual function."""
 _SHARED = re.compile(r"^\s*\.shared\b[^;]*?([\w$]+)(?:\[\d*\])?;", re.MULTILINE)
 _MADE_STATIC = re.compile(r"extern declaration of the entity (\w+) is treated as a static definition")
 _WORD = re.compile(r"\w+")

@@ -109,7 +109,8 @@ def _header(need: Finding) -> str:
 
 
 def _is_certain(need: Finding) -> bool:
-    return any(row.header == _header(need) and not row.beside for row in rules()[need.name])
+    rows = rules().get(need.name)
+    return rows is None or any(row.header == _header(need) and not row.beside for row in rows)
 
 
 @functools.lru_cache(maxsize=512)

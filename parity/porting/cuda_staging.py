@@ -35,6 +35,7 @@ from parity.porting.kernel_templates import (
     instantiations,
     template_arguments,
 )
+from parity.porting.linking import lacks_other_files
 from parity.porting.removed_apis import headers_for
 from parity.porting.repair import repair
 from parity.porting.sources import Source
@@ -144,6 +145,8 @@ class _CudaStaging:
                 return staged
             except CompileError as error:
                 errors = [self._with_source_names(each, staged) for each in diagnostics(error.log)]
+                if lacks_other_files(error, errors, self._source):
+                    raise self._port_error(error, staged) from None
                 if any(each.missing_header for each in errors):
                     missed = nvcc.headers_missed(staged.unit, self._target, self._folder.parent)
                     errors += staged_files.missing_headers(missed, self._texts)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from parity.compilers.diagnostics import NOT_DEFINED, Diagnostic
+from parity.compilers.errors import CompileError, undefined_names
 from parity.compilers.lexing import code
 from parity.model.code_object import unqualified
 from parity.platform.files import CUDA_SUFFIXES
@@ -27,6 +29,7 @@ _FAR = 1000
 """A distance in includes that exceeds every real distance."""
 _DEFINITIONS = "parity-definitions.cu"
 """A file that does not exist, with definitions of variables."""
+_VTABLE = "vtable for "
 _EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
 
 Place = tuple[Path, int]
@@ -50,6 +53,12 @@ def others_define(names: Iterable[str], source: Source) -> dict[Path, int]:
         if place and place[0] not in source.linked:
             found.setdefault(*place)
     return found
+
+
+def lacks_other_files(error: CompileError, errors: Sequence[Diagnostic], source: Source) -> bool:
+    """Return True if the ``errors`` of a compilation are only about names that other files of the project define."""
+    is_link_error = errors and all(NOT_DEFINED in each.text for each in errors)
+    return bool(is_link_error and others_define(undefined_names(error), source))
 
 
 def linked(source: Source, others: Iterable[Path]) -> Source:
@@ -113,7 +122,7 @@ class _Definitions:
     def of(self, name: str) -> Place | None:
         """Return the place of a definition in the nearest folder that has one; None if there is not exactly one."""
         defines = _definition_pattern(name)
-        word = re.compile(rf"\b{re.escape(unqualified(name))}")
+        word = re.compile(rf"\b{re.escape(unqualified(name.removeprefix(_VTABLE)))}")
         mentioning = {path: step for path, step in self._distances.items() if word.search(self._source.files[path])}
         likely: dict[Place, None] = {}
         for above in project_of(self._source.path.parent, self._source.folder):
@@ -166,6 +175,8 @@ class _Definitions:
 def _definition_pattern(name: str) -> re.Pattern[str]:
     """Return a pattern for the definition of a device function or variable."""
     body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
+    if name.startswith(_VTABLE):  # it is where the virtual functions of the class are
+        return re.compile(rf"\b{re.escape(unqualified(name.removeprefix(_VTABLE)))}::\w+\s*{body}")
     variable = r"(?:\[[^;]*\]\s*)?[;={]"
     # A member function need not repeat __device__ where it is defined.
     words = [unqualified(name), "::".join(part.partition("<")[0] for part in name.split("::")[-2:])]

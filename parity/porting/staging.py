@@ -15,8 +15,8 @@ from pathlib import Path
 
 from parity.compilers.clang import Clang
 from parity.compilers.clang_flags import STUBS_AFTER
-from parity.compilers.diagnostics import NOT_DEFINED, Diagnostic, Place, diagnostics
-from parity.compilers.errors import CompileError, undefined_names
+from parity.compilers.diagnostics import Diagnostic, Place, diagnostics
+from parity.compilers.errors import CompileError
 from parity.compilers.headers import CURAND, optional_files
 from parity.compilers.include import HIP_RUNTIME
 from parity.compilers.unit import Unit, with_user_paths
@@ -33,8 +33,8 @@ from parity.porting.implicit_includes import implied_lines, pasted_names
 from parity.porting.includes import found_in, included, searched
 from parity.porting.kernel_templates import Instantiation
 from parity.porting.library_probe import library_error
-from parity.porting.linking import others_define
-from parity.porting.redeclared_names import redeclarations
+from parity.porting.linking import lacks_other_files
+from parity.porting.redeclared_names import own_classes, redeclarations
 from parity.porting.repair import repair
 from parity.porting.source_tree import encode
 from parity.porting.sources import Source
@@ -109,6 +109,7 @@ class _HipStaging:
         texts = {source.name(path): each.text for path, each in self._hip.items()}
         compat = Compat() if source.ported or not version else supplied(texts, version)
         self._compat = replace(compat, defects=defects(texts, version)) if version else compat
+        self._own = () if source.ported else own_classes(texts)
         originals = {source.name(path): text for path, text in source.files.items()}
         self._wide = for_64_lanes(originals) if clang.target.wavefront == WIDE else ()
 
@@ -140,8 +141,7 @@ class _HipStaging:
             state.host = replace(initial, stubbed=(*host.stubbed, *stubbed))
             return
         errors = _with_source_names(error, source)
-        is_link_error = errors and all(NOT_DEFINED in each.text for each in errors)
-        if is_link_error and others_define(undefined_names(error), source):
+        if lacks_other_files(error, errors, source):
             raise self._port_error(error, host, staged) from None
         if any(each.missing_header for each in errors):
             errors += staged_files.missing_headers(self._clang.headers_missed(staged.unit), texts)
@@ -178,7 +178,11 @@ class _HipStaging:
             staged_files.write(folder / place / header, forwarding_header(stub))
         if choice.stubs:
             staged_files.write(folder / _STUBS / LIBRARY_NAMES, library_names(each.text for each in self._hip.values()))
-        lines = (*host.implied, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
+        lines = (
+            *(f"#undef {each.name}" for each in self._own),
+            *host.implied,
+            *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted),
+        )
         if lines:
             staged_files.write(folder / _IMPLIED, "\n".join((*lines, "")))
         libraries = (folder / _LIBRARIES).resolve()
@@ -208,7 +212,12 @@ class _HipStaging:
                 *(library.first for library in choice.real if library.first),
                 *map(self._forced, source.options.forced),
             ),
-            (*source.options.flags, *choice.flags, *(part for place in after for part in (STUBS_AFTER, str(place)))),
+            (
+                *source.options.flags,
+                *choice.flags,
+                *(f"-D{each.name}=hip_{each.name}" for each in self._own),
+                *(part for place in after for part in (STUBS_AFTER, str(place))),
+            ),
             {name: str(path) for name, path in source.originals.items()},
         )
         return Staged(unit, self._translation(host, choice), real)
@@ -266,7 +275,7 @@ class _HipStaging:
                 Finding(header, source.name(each.template), 1, 1, f"with {' '.join(each.on)}" if each.on else "")
                 for header, each in source.made.items()
             ),
-            needs=self._compat.needs,
+            needs=(*self._compat.needs, *self._own),
             defects=self._compat.defects,
             implied=host.implied,
             libraries=tuple(f"{library.name} ({path[0]})" for library, path in choice.real.items()),

@@ -117,3 +117,34 @@ def test_extern_shared_memory_with_a_length_is_defined(tmp_path, with_nvcc):
     amd, cuda = build(tmp_path, ["m"], targets=["gfx1100", "sm_90"], cache=Cache(tmp_path / "cache"))
     assert not amd.error and not cuda.error, (amd.error, cuda.error)
     assert cuda.code_object.kernels["_Z1kPf"].lds_bytes == 4096
+
+
+def test_linking_finds_virtual_functions_on_both_sides(tmp_path, cache, with_nvcc):
+    (tmp_path / "shape.h").write_text(
+        "#pragma once\nstruct Shape { __device__ virtual int hit(int) const = 0; };\n"
+        "struct Ball : Shape { __device__ int hit(int) const override; };\n"
+    )
+    (tmp_path / "ball.cu").write_text('#include "shape.h"\n__device__ int Ball::hit(int x) const { return x + 2; }\n')
+    (tmp_path / "m.cu").write_text(
+        '#include "shape.h"\n__global__ void make(Shape** s) { *s = new Ball(); }\n'
+        "__global__ void k(Shape** s, int* x) { x[0] = (*s)->hit(2); }\n"
+    )
+    for one in build(tmp_path, ["m"], targets=["gfx1100", "sm_90"], cache=cache):
+        assert not one.error and len(one.entries) == 2, (one.target, one.error)
+        assert [each.flag for each in one.switches] == ['#include "ball.cu"'], one.target
+
+
+def test_linking_precedes_code_that_is_left_out_for_cuda(tmp_path, cache, with_nvcc):
+    """Without the file, every kernel that calls one of its functions would be left out."""
+    (tmp_path / "own.h").write_text("#pragma once\n__device__ int once(int x);\n__device__ int twice(int x);\n")
+    (tmp_path / "own.cu").write_text(
+        '#include "own.h"\n__device__ int once(int x) { return x; }\n__device__ int twice(int x) { return 2 * x; }\n'
+    )
+    (tmp_path / "m.cu").write_text(
+        '#include <eigen3/Eigen/Dense>\n#include "own.h"\n'
+        "__global__ void solve(float* x) { Eigen::SelfAdjointEigenSolver<Eigen::Matrix3f> made; *x = made.info(); }\n"
+        "__global__ void j(int* x) { x[0] = once(2); }\n__global__ void k(int* x) { x[0] = twice(2); }\n"
+    )
+    for one in build(tmp_path, ["m"], targets=["gfx1100", "sm_90"], cache=cache):
+        assert not one.error and one.entries == ("_Z1jPi", "_Z1kPi"), (one.target, one.error)
+        assert [each.flag for each in one.switches if "own.cu" in each.flag], one.target

@@ -318,6 +318,16 @@ void launch(double* x) { norms<double, double><<<1, 1>>>(x, x); }
     assert not one.translation.left_out and not one.translation.empty_headers
 
 
+def test_class_with_the_name_of_a_class_of_hip_compiles(built):
+    one = built(
+        "class texture { public: float x; __device__ texture(float a) : x(a) {} };\n"
+        "__global__ void k(float* x) { texture t(*x); *x = 2 * t.x; }\n"
+        "__global__ void paint(texture* t, float* x) { *x = t->x; }\n"
+    )
+    assert not one.error and "_Z5paintP7texturePf" in one.entries, one.error
+    assert [each.name for each in one.changes.needs] == ["texture"]
+
+
 def test_redeclared_hip_names_are_removed(built):
     one = built(
         "#ifdef WITH_CUDA\n#include <cuda_runtime.h>\n#else\ntypedef void* cudaStream_t;\n#endif\n"

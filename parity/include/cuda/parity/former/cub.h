@@ -30,6 +30,10 @@ struct Division {
   template <typename T, typename U>
   __host__ __device__ constexpr auto operator()(T&& t, U&& u) const -> decltype(t / u) { return t / u; }
 };
+template <typename T, typename U>
+__host__ __device__ constexpr ::cuda::std::common_type_t<T, U> max(T&& t, U&& u) { return t < u ? u : t; }
+template <typename T, typename U>
+__host__ __device__ constexpr ::cuda::std::common_type_t<T, U> min(T&& t, U&& u) { return u < t ? u : t; }
 struct Max {
   template <typename T, typename U>
   __host__ __device__ constexpr ::cuda::std::common_type_t<T, U> operator()(T&& t, U&& u) const { return t > u ? t : u; }
