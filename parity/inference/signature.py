@@ -13,7 +13,7 @@ from parity.inference.data_flow import BEHIND, Flow, Table
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import safe_name
 from parity.inference.spec import CONSTANT, InferredSpec, KernelArgument
-from parity.inference.structures import Field, Structures
+from parity.inference.structures import Field, Structures, glm_vector
 from parity.model.code_object import Argument, Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS, Array
 from parity.triton_kernels.kernel import TritonKernel
@@ -313,4 +313,6 @@ def _dtype(c_type: str) -> tuple[str, int]:
     bare = _bare(c_type)
     if (vector := _VECTOR.fullmatch(bare)) and vector[1] in _VECTORS:
         return _VECTORS[vector[1]], int(vector[2])
+    if (parts := glm_vector(bare)) and parts[0] in _C_TYPES:
+        return _C_TYPES[parts[0]], parts[1]
     return _C_TYPES.get(bare, ""), 1

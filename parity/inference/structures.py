@@ -25,6 +25,9 @@ SIZES = {row["name"]: int(row["size"]) for row in _TYPES}
 _SCALARS = {row["name"]: (row["spelled"], SIZES[row["name"]]) for row in _TYPES if row["spelled"]}
 """The type of a scalar as a demangler spells it, and its size in bytes."""
 _VECTOR = re.compile(r"(char|uchar|short|ushort|int|uint|float|double|longlong|ulonglong)([1-4])|dim3")
+_GLM = re.compile(r"glm::(?:vec<(\d), ([a-z ]+?)(?:,.*)?>|tvec(\d)<([a-z ]+?)(?:,.*)?>|([biud]?)vec([1-4]))")
+"""Matches vectors of GLM, as a demangler or a source spells them."""
+_OF_GLM = {"": "float", "b": "bool", "i": "int", "u": "unsigned int", "d": "double"}
 _LONG = {"longlong": "long long", "ulonglong": "unsigned long long"}
 _WIDEST = 16
 """The largest alignment of CUDA's vectors."""
@@ -84,6 +87,14 @@ class _TypeLayout:
     fields: tuple[Field, ...]
     size: int
     align: int
+
+
+def glm_vector(c_type: str) -> tuple[str, int] | None:
+    """Return the type and the number of the elements of a vector of GLM; None for another type."""
+    if not (match := _GLM.fullmatch(c_type)):
+        return None
+    count, of, older, of_older, letter, short = match.groups()
+    return of or of_older or _OF_GLM[letter], int(count or older or short)
 
 
 class Structures:
@@ -156,6 +167,10 @@ class Structures:
         if bare in _SCALARS:
             spelt, size = _SCALARS[bare]
             return _TypeLayout((Field("", spelt, 0, size),), size, size)
+        if (parts := glm_vector(bare)) and parts[0] in _SCALARS:
+            spelt, size = _SCALARS[parts[0]]
+            fields = tuple(Field(axis, spelt, i * size, size) for i, axis in enumerate("xyzw"[: parts[1]]))
+            return _TypeLayout(fields, parts[1] * size, size)
         if vector := _VECTOR.fullmatch(bare):
             one, count = vector[1] or "uint", int(vector[2] or 3)
             spelt, size = _SCALARS[_LONG.get(one, one)]

@@ -547,6 +547,21 @@ def test_image_without_bounds_is_as_wide_as_the_launch(inferred):
     assert 'shapes="dst: 4096; src: 4096' in text, text
 
 
+WITH_GLM = """
+#include <glm/glm.hpp>
+__global__ void outside(unsigned* hash, const glm::vec3* position, glm::vec3 low, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) hash[i] = position[i].x < low.x || position[i].y < low.y ? 7 : 1;
+}
+"""
+
+
+def test_vectors_of_glm_are_whole(inferred):
+    """CUDA's side does not read the last element, which AMD's side may load with the others."""
+    text = inferred(WITH_GLM)
+    assert "position: 3*n" in text and '"position": "f32"' in text and "low_x" in text, text
+
+
 DECLARED_CONSTANTS = """
 struct Wall { unsigned short x, y; };
 struct Item { float weight; int kind; };

@@ -92,3 +92,16 @@ enum Unknown { F = elsewhere() };
 """)
     names = ("Plain", "Mode", "inner::Kind", "Unknown", "Nowhere")
     assert [found.enumerators(name) for name in names] == [(0, 7, 8), (4, 8), (-1, 0), (), ()]
+
+
+@pytest.mark.parametrize(
+    "spelled", ["glm::vec3", "glm::vec<3, float, (glm::qualifier)0>", "glm::tvec3<float, glm::highp>"]
+)
+def test_structures_contain_vectors_of_glm(spelled):
+    size, fields = Structures(f"struct Ray {{ {spelled} origin; double t; }};").whole("Ray")
+    assert size == 24 and [(each.name, each.offset) for each in fields] == [
+        ("origin_x", 0),
+        ("origin_y", 4),
+        ("origin_z", 8),
+        ("t", 16),
+    ]
