@@ -123,7 +123,7 @@ def inferred_call(
             if each.name in spec.unset:
                 choices[word] = (0,)
             elif each.values:
-                choices[word] = each.values
+                choices.setdefault(word, each.values)
             elif each.is_bool:
                 choices[word] = _BOOLEANS
             elif spec.calm and _is_real(kind):

@@ -36,7 +36,9 @@ _DEVICE_CALL = re.compile(r"device-side kernel call/launch|no matching function 
 """Matches clang's errors for a kernel that launches kernels or calls the runtime."""
 _NESTED = re.compile(r"requires separate compilation mode")
 """Matches nvcc's error for a kernel that launches kernels."""
-_IN_TOOLKIT = re.compile(r'^function ".*" has already been defined')
+_IN_TOOLKIT = re.compile(
+    r'^function ".*" has already been defined \(previous definition at line \d+ of .*/cuda_\w+\.hp?p?\)'
+)
 """Matches nvcc's error for a function that CUDA's headers define, too. Older ones lack it."""
 _MISREAD = re.compile(r"^(?:expected a declaration|this declaration has no storage class)")
 """Matches nvcc's errors for the rest of a file, which it misreads after an error in the head of a function."""

@@ -4,7 +4,7 @@
 
 #include <hip/hip_runtime.h>
 #if !__has_include(<curand_kernel.h>)
-#error "hipRAND's device functions need cuRAND's headers, which could not be downloaded; see the warning"
+#error "hipRAND's device functions need an installed hipRAND, or cuRAND's headers (the wheel nvidia-curand)"
 #endif
 #include <nv/target>
 
