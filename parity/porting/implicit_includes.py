@@ -36,6 +36,8 @@ _NOT_A_TYPE = re.compile(r"[A-Z0-9_]+|(?:cuda|hip|cu(?=[A-Z]))\w*")
 _DEFINES = (
     r"\b(?:namespace|class|struct|union|enum|using|typename|define)\s+(?:\w+\s*::\s*)*{0}\b|\btypedef\b[^;]*\b{0}\s*;"
 )
+_CLASS = re.compile(r"\bstruct (\w+) :")
+"""Matches a definition of a supplied class."""
 _SIZE_NEEDED = re.compile(r"'sizeof' to an incomplete type '((?:\w+::)*)(\w+)'")
 """Matches clang's error for a type that is only declared, and that std::unique_ptr deletes, for example."""
 
@@ -87,7 +89,11 @@ def _types(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collec
         file, line, column = error.places[0]
         if (named := type_in_host_head(texts[file], line, column, device)) and not _NOT_A_TYPE.fullmatch(named.name):
             found.setdefault(named.name, []).append(named)
-    for name, several in found.items():
+    classes = {*found, *(match[1] for line in known for match in _CLASS.finditer(line))}
+    for name, uses in found.items():
+        # A member of such a class cannot be supplied: its uses are left out.
+        if not (several := [each for each in uses if classes.isdisjoint(each.namespaces)]):
+            continue
         defined = re.compile(_DEFINES.format(name))
         is_implied = any(pattern.fullmatch(name) for pattern, _ in _IMPLIED)
         if is_implied or any(f"struct {name} " in line for line in known) or any(map(defined.search, texts.values())):

@@ -48,6 +48,18 @@ def test_implied_lines_without_absent_header_are_empty(tmp_path, cache):
     assert one.error and not one.translation.implied
 
 
+def test_implied_lines_omit_members_of_supplied_classes(tmp_path, cache):
+    text = (
+        "#include <other/mesh.h>\n"
+        "inline int cells(const other::Mesh& mesh) { return mesh.count(); }\n"
+        "inline int edges(const other::Mesh::Edges::Table& table, int i) { return table(i); }\n"
+        'extern "C" __global__ void sum(float* x) { x[0] = 1; }\n'
+    )
+    one = built(tmp_path, cache, text)
+    assert (one.error, one.entries) == (None, ("sum",))
+    assert "struct Mesh" in str(one.translation.implied) and "Table" not in str(one.translation.implied)
+
+
 def test_implied_lines_define_types_of_opengl(tmp_path, cache):
     """HIP's header for OpenGL defines the first one, too."""
     one = built(
