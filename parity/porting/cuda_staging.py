@@ -53,7 +53,7 @@ HIP_ON_CUDA = HEADERS / "cuda"
 """Headers with HIP's names for CUDA's compiler, which stubs include."""
 
 
-_AFTER_PARSING = re.compile(r"^(?:ptxas|nvlink) +(?:fatal|error) *: *(.*)", re.MULTILINE)
+_AFTER_PARSING = re.compile(r"^(?:ptxas|nvlink)(?: [^;\n]*;)? +(?:fatal|error) *: *(.*)", re.MULTILINE)
 _SEPARATE = "requires separate compilation mode"
 """Words of nvcc's error for a kernel that launches kernels."""
 _REFUSED = re.compile(rf"^{re.escape(INSTANTIATIONS)}\((\d+)\): error", re.MULTILINE)

@@ -58,6 +58,13 @@ _WARP_SIZE = re.compile(r"(?:\w*_)?(?:WAVEFRONT|WAVE|WARP)_?SIZE")
 _PTX = re.compile(r"\basm\b|\binline PTX\b")
 _AMBIGUOUS = re.compile(r"\bambiguous\b|\bmore than one (?:operator|conversion|instance|user-defined)\b")
 
+_NEWER_NAME = re.compile(
+    r"(?:\"|reference to ')"
+    r"(beta|byte|clamp|data|empty|expint|gcd|hermite|laguerre|lcm|legendre|sample|size)[\"'] is ambiguous"
+)
+"""Matches errors for a name of the source that namespace std has since C++17."""
+_OLDER = "-std=c++14"
+
 _SETTING_PREFIX = {"amd": "hip", "cuda": "cuda"}
 _HALF_FLAGS = {
     "amd": ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1"),
@@ -93,11 +100,11 @@ _FORCED_HEADERS = {row.header: row for row in read_rows(Path(__file__).with_name
 
 Kind = Literal[
     "folder", "hipcc", "switches", "cuda", "halves", "headers", "linked", "defined", "part", "templates", "newest",
-    "libraries", "without", "optimized",
+    "older", "libraries", "without", "optimized",
 ]  # fmt: skip
 
 COMBINABLE: frozenset[Kind] = frozenset(
-    ("folder", "hipcc", "switches", "cuda", "linked", "headers", "halves", "newest")
+    ("folder", "hipcc", "switches", "cuda", "linked", "headers", "halves", "newest", "older")
 )
 """Kinds that add to a source or its flags, and can be combined."""
 _MACRO_KINDS: frozenset[Kind] = frozenset(("hipcc", "switches", "cuda", "newest"))
@@ -170,6 +177,8 @@ def _flag_variants(source: Source, vendor: str, error: PortError, tested: Iterab
             yield Variant("headers", (rule.header, f"{_SETTING_PREFIX[vendor]}-force-include"))
     if reports(_AMBIGUOUS):
         yield Variant("halves", _HALF_FLAGS[vendor])
+    if names := dict.fromkeys(_NEWER_NAME.findall(error.log)):
+        yield Variant("older", tuple(names))
     if vendor == "amd":
         yield Variant("switches", (ARCH,))
         yield Variant("newest", (ARCH, *_VERSIONS))
@@ -299,6 +308,15 @@ def _with_half_flags(source: Source, names: tuple[str, ...]) -> Source | None:
     return None
 
 
+def _with_older_standard(source: Source, names: tuple[str, ...]) -> Source | None:
+    """Use C++14, in which namespace std does not have these names, unless the settings state a standard."""
+    if any(flag.startswith("-std=") for flag in source.options.flags):
+        return None
+    place = _first(source, re.compile(rf"\b(?:{'|'.join(names)})\b"), code)
+    why = f"namespace std has {' and '.join(names)} since C++17"
+    return _with(source, (Switch(_OLDER, *place, why=why),)) if place else None
+
+
 def _with_header(source: Source, names: tuple[str, ...]) -> Source | None:
     """Force a header in, if the source has code that needs it."""
     header, setting = names
@@ -425,6 +443,7 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "part": _part,
     "templates": _instantiated,
     "newest": _newest,
+    "older": _with_older_standard,
     "libraries": _without_libraries,
     "without": _without,
     "optimized": _optimized,

@@ -129,11 +129,9 @@ def test_cache_key_contains_forced_headers(folders, cache):
     assert once() != first
 
 
-ELSEWHERE = """
+UNKNOWN_INSTRUCTION = """
 #include "checks.h"
-__device__ float other(float x);
-__device__ float (*chosen)(float) = other;
-__global__ void call(float* x) { x[0] = chosen(x[0]); }
+__global__ void call(float* x) { asm volatile("nosuch.f32;"); x[0] = 1; }
 """
 NESTED = """
 #include "checks.h"
@@ -143,9 +141,9 @@ __global__ void root(float* x) { leaf<<<1, 1>>>(x); }
 
 
 def test_first_error_of_cuda_is_what_remains_without_absent_headers(tmp_path, cache, with_nvcc):
-    (tmp_path / "m.cu").write_text(ELSEWHERE)
+    (tmp_path / "m.cu").write_text(UNKNOWN_INSTRUCTION)
     (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
-    assert "function '_Z5otherf'" in built.first_finding, built.error
+    assert "nosuch" in built.first_finding, built.error
 
 
 @pytest.mark.parametrize("text", [NESTED, NESTED.replace('#include "checks.h"', "")])
@@ -219,3 +217,18 @@ extern "C" __global__ void k(half* x) { x[threadIdx.x] = herf(htanh_approx(x[thr
 """)
     for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
         assert not one.error and one.entries == ("k",), (one.target, one.error)
+
+
+@pytest.mark.parametrize(("name", "targets"), [("beta", ["sm_90"]), ("size", ["gfx1100", "sm_90"])])
+def test_names_of_newer_standards_are_avoided(tmp_path, cache, with_nvcc, name, targets):
+    """On AMD's side, parity's standard library has no ``std::beta``."""
+    (tmp_path / "k.cu").write_text(f"""
+#include <cmath>
+#include <vector>
+using namespace std;
+__constant__ float {name} = 2;
+extern "C" __global__ void k(float* x) {{ *x = {name}; }}
+""")
+    for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
+        assert not one.error and one.entries == ("k",), (one.target, one.error)
+        assert [each.flag for each in one.switches] == ["-std=c++14"] * (one.target in targets), one.target
