@@ -78,6 +78,7 @@ def accepted_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
     return _within(expected, bounds, got, _exactly(expected, got)[0])[0]
 
 
+@np.errstate(invalid="ignore")
 def has_numbers(value: Array) -> bool:
     """Return True if an element is neither infinite nor NaN."""
     return not array_dtype(value).is_float or bool(np.isfinite(value).any())

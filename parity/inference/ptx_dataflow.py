@@ -23,8 +23,8 @@ from parity.inference.ptx_registers import DIRECT, INTEGER, REGISTER, TYPES, Acc
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp|wmma|mma)\b")
 _PRIVATE = re.compile(r"^\s*\.local\b", re.MULTILINE)
-_OF_CUDA = re.compile(r"\$|__cudart_|precalc_xorwow_|mrg32k3aM|__cr_lgamma_table")
-"""Matches the names of variables that are not in the source: texts, and tables of CUDA's functions and of cuRAND."""
+_NOT_OF_SOURCE = re.compile(r"\$|_ZTV|__cudart_|precalc_xorwow_|mrg32k3aM|__cr_lgamma_table")
+"""Matches variables that are not in the source: texts, tables of virtual functions, and tables of CUDA's libraries."""
 _LINE = re.compile(r"^\s*\.loc\s+(\d+)", re.MULTILINE)
 _PLACE = re.compile(r"%(?:tid|ctaid)\b")
 _BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")
@@ -36,7 +36,9 @@ def flows(ptx: str) -> dict[str, Flow]:
     dynamic = [each.name for each in variables if each.space == "shared" and not each.size]
     sizes = {each.name: each.size for each in variables if each.space == "const" and not each.value}
     empty = {each.name: each.size for each in variables if each.space == "global" and not each.value and each.size}
-    writable = {each.name: each.size for each in variables if each.space == "global" and not _OF_CUDA.match(each.name)}
+    writable = {
+        each.name: each.size for each in variables if each.space == "global" and not _NOT_OF_SOURCE.match(each.name)
+    }
     random = {number for number, path in file_names(ptx).items() if "curand" in PurePath(path).name}
     found = {}
     for text in (each for each in function_texts(ptx).values() if each.entry):

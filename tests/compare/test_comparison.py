@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parity import reference
-from parity.compare.comparison import MISTAKES, accepted_mistakes, check_unmodified, compare
+from parity.compare.comparison import MISTAKES, accepted_mistakes, check_unmodified, compare, has_numbers
 from parity.compare.ulps import format_value, ulp_distance
 from parity.compare.verdict import Status, general_class
 from parity.errors import UsageError
@@ -333,3 +333,9 @@ EVERY = set(MISTAKES)
 )
 def test_accepted_mistakes_lists_wrong_outputs_that_pass(judged, accepted):
     assert accepted_mistakes(judged, "amd") == accepted
+
+
+def test_signaling_nans_are_not_numbers_and_cause_no_warning(recwarn):
+    value = np.full(8, 0x7F81, np.uint16).view(ml_dtypes.bfloat16)
+    assert not has_numbers(value) and has_numbers(np.append(value, value.dtype.type(1)))
+    assert not recwarn.list

@@ -307,3 +307,23 @@ FIELDS = """
 def test_fields_are_loaded_behind_the_address_of_a_structure():
     flow = flows(FIELDS)["fields"]
     assert {key: use.writes for key, use in flow.uses.items()} == {(0, 24): {"u32"}} and (0, 8) in flow.loaded
+
+
+TABLES = """
+.global .align 8 .u64 _ZTV4Ball[1] = {generic(results)};
+.global .align 4 .b8 precalc_xorwow_matrix[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+.global .align 4 .u32 results[4] = {1};
+.visible .entry filled(.param .u32 filled_param_0)
+{
+	ld.param.u32 %r1, [filled_param_0];
+	mov.u64 %rd1, _ZTV4Ball;
+	mov.u64 %rd2, precalc_xorwow_matrix;
+	mov.u64 %rd3, results;
+	st.global.u32 [%rd3], %r1;
+	ret;
+}
+"""
+
+
+def test_tables_of_virtual_functions_and_of_libraries_are_no_results():
+    assert set(flows(TABLES)["filled"].variables) == {"results"}
