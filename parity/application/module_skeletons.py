@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +10,7 @@ from pathlib import PurePath
 
 from parity.build.result import Built
 from parity.captures.observations import CapturedKernels
+from parity.inference.conditions import blocks_for_alike
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch, accepted, fitting
 from parity.inference.launch_hints import of_instance
@@ -94,7 +96,8 @@ def _probe(
     name = source_name(symbol)
     launches = accepted(host.launches.get(unqualified(name), ()), name, len(cuda.kernels[symbol].args))
     launches = fitting(of_instance(launches, name), flow.thread_axes)
-    kernel = ProbedKernel(cuda, symbol, args, flow, launches)
+    others = itertools.chain(*host.launches.values()) if not launches else ()
+    kernel = ProbedKernel(cuda, symbol, args, flow, launches, near=blocks_for_alike(others, flow.thread_axes))
     if host.captured:
         return host.captured.probe(prober, kernel, single=single)
     return prober.measure(kernel) or "no single launch shows it" if single else prober.probe(kernel)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parity.compilers.targets import DEFAULT_TARGETS, target
@@ -20,16 +21,29 @@ MAX_SHARED = 48 << 10
 """Bytes of dynamic shared memory of a launch at most."""
 LDS_BYTES = min(target(name).lds_bytes for name in DEFAULT_TARGETS)
 """Shared memory of a block on AMD GPUs: more is possible on CUDA's side only."""
+_MOST_NEAR = 2
+"""Blocks of other kernels to try."""
 _UNKNOWN = 8
 """Threads along an axis for which the host computes the number of threads, if another axis has a constant."""
 _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
 
 
-def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iterator[Triple]:
+def blocks_for_alike(launches: Iterable[HostLaunch], axes: Collection[str]) -> tuple[Triple, ...]:
+    """Return the usual constant blocks in launches of other kernels, with threads along ``axes`` only."""
+    given = ((*sizes, 1, 1)[:3] for sizes in _given((), launches))
+    wanted = [axis in axes for axis in "xyz"]
+    found = Counter((x, y, z) for x, y, z in given if [size > 1 for size in (x, y, z)] == wanted)
+    return tuple(block for block, _ in found.most_common(_MOST_NEAR))
+
+
+def likely_blocks(
+    name: str, launches: Iterable[HostLaunch], flow: Flow, near: Iterable[Triple] = ()
+) -> Iterator[Triple]:
     """Yield blocks that a kernel may be meant for, the most likely first.
 
-    Candidates come from host code, launch bounds and the template's arguments in ``name``. Usual blocks follow. A
-    kernel whose warps exchange values and have several axes gets whole warps along x, unless the host has others.
+    Candidates come from host code, launch bounds, ``near``, which are blocks of other kernels in the same file, and
+    the template's arguments in ``name``. Usual blocks follow. A kernel whose warps exchange values and have several
+    axes gets whole warps along x, unless the host has others.
     """
     if flow.fixed:
         x, y, z = (*flow.threads, 1, 1)[:3]
@@ -40,6 +54,7 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
         tuple(size or _UNKNOWN for size in sizes) for sizes in _given(template, launches) if max(sizes, default=0) > 1
     ]
     found.append(flow.threads if math.prod(flow.threads) <= MAX_THREADS else ())
+    found += near
     numbers = [int(part) for part in template if part.isdecimal()]
     found += [] if flow.thread_axes else [(1,)]  # all threads would do the same
     if flow.thread_axes <= {"x"}:

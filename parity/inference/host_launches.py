@@ -32,6 +32,8 @@ from parity.porting import (
     template_arguments,
 )
 
+_COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)", re.MULTILINE | re.DOTALL)
+"""Matches a comment at the start of a line. In Python, ``//`` within a line is a quotient."""
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
 _VARIABLES = re.compile(
     r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?:const\s+)?(?=(\w+\s*[={][^;]*);)"
@@ -288,6 +290,7 @@ class _HostDefinitions:
     """The values of the names in a file, by position."""
 
     def __init__(self, text: str) -> None:
+        text = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
         self._values: dict[str, list[tuple[int, str]]] = {}
         self._dims: dict[str, list[tuple[int, str]]] = {}
         enumerators = [each for one in _ENUM.finditer(text) for each in _ENUMERATOR.finditer(f"{one[1]},")]

@@ -78,7 +78,7 @@ class ProbedKernel:
 
     ``limits`` are values that numbers may not exceed, such as the tile of a Triton kernel. ``usual`` are numbers for a
     single launch. With ``lds_races``, launches continue after a data race in shared memory. With ``unset``, arguments
-    of one byte are 0.
+    of one byte are 0. ``near`` are blocks of other kernels, for a kernel that no host code launches.
     """
 
     code: CodeObject
@@ -90,6 +90,7 @@ class ProbedKernel:
     usual: Mapping[str, int] = field(default_factory=dict)
     lds_races: bool = False
     unset: bool = False
+    near: tuple[Triple, ...] = ()
 
     @property
     def name(self) -> str:
@@ -151,7 +152,8 @@ class Prober:
             for each in kernel.launches
         )
         own, _, *texts = self._devices[BUDGET].parts(kernel.code, kernel.symbol)
-        return own, *texts, tuple(kernel.args), geometries, kernel.limits, tuple(kernel.usual.items()), kernel.lds_races
+        known = geometries, kernel.near, kernel.limits, tuple(kernel.usual.items()), kernel.lds_races
+        return own, *texts, tuple(kernel.args), *known
 
     def _ended(self) -> str:
         """Return that the time is over, or an empty string."""
@@ -214,7 +216,7 @@ class Prober:
 
     def _measure(self, kernel: ProbedKernel) -> InferredSpec | str:
         self._deadline = self.limit.deadline()
-        blocks = [*itertools.islice(likely_blocks(kernel.name, kernel.launches, kernel.flow), _BLOCKS)]
+        blocks = [*itertools.islice(likely_blocks(kernel.name, kernel.launches, kernel.flow, kernel.near), _BLOCKS)]
         experiment = self._experiment(kernel, {}, share=1, budget=LARGE_BUDGET, grows=True)
         hints = [*launch_hints(kernel.name, kernel.launches, kernel.args, kernel.flow)]
         spec = measured_spec(experiment, blocks, kernel.launches, kernel.usual, hints)
@@ -278,7 +280,7 @@ class Prober:
         found: InferredSpec | None = None
         limit = ""
         try:
-            for block in likely_blocks(kernel.name, kernel.launches, kernel.flow):
+            for block in likely_blocks(kernel.name, kernel.launches, kernel.flow, kernel.near):
                 experiment = with_roles(with_strides(experiment, block), block)
                 if len(experiment.numbers) > _MOST_SEARCHED:
                     break

@@ -547,6 +547,28 @@ def test_image_without_bounds_is_as_wide_as_the_launch(inferred):
     assert 'shapes="dst: 4096; src: 4096' in text, text
 
 
+ONE_LAUNCHED = """
+const int TILE = 16, ROWS = 8;
+__global__ void copied(float* out, const float* in) {
+    __shared__ float tile[TILE * TILE];
+    int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y, width = gridDim.x * TILE;
+    for (int j = 0; j < TILE; j += ROWS) tile[(threadIdx.y + j) * TILE + threadIdx.x] = in[(y + j) * width + x];
+    __syncthreads();
+    for (int j = 0; j < TILE; j += ROWS) out[(y + j) * width + x] = tile[(threadIdx.y + j) * TILE + threadIdx.x];
+}
+__global__ void twice(float* out, const float* in) {
+    int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y, width = gridDim.x * TILE;
+    for (int j = 0; j < TILE; j += ROWS) out[(y + j) * width + x] = 2 * in[(y + j) * width + x];
+}
+void host(float* out, const float* in) { twice<<<dim3(4, 4), dim3(TILE, ROWS)>>>(out, in); }
+"""
+
+
+def test_kernel_that_no_host_code_launches_gets_the_block_of_another(inferred):
+    text = inferred(ONE_LAUNCHED)
+    assert text.count('block="16, 8"') == 2 and "To be completed" not in text, text
+
+
 WITH_GLM = """
 #include <glm/glm.hpp>
 __global__ void outside(unsigned* hash, const glm::vec3* position, glm::vec3 low, int n) {

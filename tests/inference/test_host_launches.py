@@ -226,3 +226,18 @@ def test_launches_of_an_instance_have_its_template_arguments():
     (one,) = of_instance(host_launches(TILES)["tile"], "tile<128, 64, 8, 4>")
     assert (one.block, one.grid, one.shared) == ((16, 16, 1), ("ceil(m/64)", "ceil(m/128)", "1"), "128*4")
     assert [each.block for each in of_instance(host_launches(TILES)["tile"], "tile<8, 8, 4, 4>")] == [(2, 2, 1), (7,)]
+
+
+def test_definitions_in_comments_do_not_count():
+    (launch,) = host_launches("""
+const int TILE = 16, ROWS = 8;
+void host(float* x) {
+  // const int TILE = 32;
+  /*
+  const int ROWS = 4;
+  */
+  dim3 block(TILE, ROWS);
+  k<<<4, block>>>(x);
+}
+""")["k"]
+    assert launch.block == (16, 8, 1)
