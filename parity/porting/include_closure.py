@@ -105,11 +105,13 @@ class _HeaderSearch:
             here = found_in(header, self._folders)
             if not here and (place := self._folder_of(header, bracket, folder)):
                 self._folders.append(place)
-                here = place / header
+                here = found_in(header, (place,))
             found += [here] if here else []
         return found
 
     def _folder_of(self, header: str, bracket: str, folder: Path) -> Path | None:
+        if bracket == '"' and ".." in Path(header).parts:  # relative to a folder above the file that includes it
+            return next((above for above in project_of(folder, self._kernels) if found_in(header, (above,))), None)
         if header not in self._ambiguous and _is_of_a_project(header, bracket):
             places = header_folders(header, project_of(folder, self._kernels))
             if not places and (named := self._folder_in_build_files(header)):

@@ -91,6 +91,18 @@ def test_closure_finds_headers_in_nearby_folders(project, line):
     assert any(path.is_relative_to(project / "include") for path in found.files)
 
 
+def test_closure_finds_header_relative_to_a_folder_above(tmp_path):
+    """The build names the folder ``cuda``."""
+    for name, text in {
+        "cuda/part/a.cu": '#include "../common/own.h"\n__global__ void k(int* x) { *x = OWN; }\n',
+        "common/own.h": "#define OWN 3\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = closure(tmp_path / "cuda" / "part" / "a.cu", CompileOptions(), tmp_path, {})
+    assert found.around == (tmp_path / "cuda",) and tmp_path / "common" / "own.h" in found.files
+
+
 def test_closure_header_anywhere_in_folder_of_kernels(tmp_path):
     files(tmp_path, "src/part/a.cu", "include/part/a.cuh")
     (tmp_path / "src" / "part" / "a.cu").write_text('#include "a.cuh"\n')
