@@ -10,7 +10,6 @@ CUDA's names that only a macro pastes together (``cu ## name``) are defined as H
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -75,9 +74,13 @@ def _lines(error: str, texts: Iterable[str]) -> Iterator[str]:
         defined = re.compile(rf"\b(?:class|struct)\s+(?:\w+\s+)?{name}\b[^;{{}}()]*\{{")
         if not any(map(defined.search, texts)):
             yield _within(spaces, f"class {name} {{}};")
-    if missing := _LACKING.search(error):
-        lines = (line.format(missing[1]) for pattern, line in _IMPLIED if pattern.fullmatch(missing[1]))
-        yield from itertools.islice(lines, 1)
+    if (missing := _LACKING.search(error)) and (line := _implied(missing[1])):
+        yield line
+
+
+def _implied(name: str) -> str | None:
+    """Return the line of the table that supplies a name."""
+    return next((line.format(name) for pattern, line in _IMPLIED if pattern.fullmatch(name)), None)
 
 
 def _types(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collection[str]) -> Iterator[str]:
@@ -89,14 +92,14 @@ def _types(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collec
         file, line, column = error.places[0]
         if (named := type_in_host_head(texts[file], line, column, device)) and not _NOT_A_TYPE.fullmatch(named.name):
             found.setdefault(named.name, []).append(named)
-    classes = {*found, *(match[1] for line in known for match in _CLASS.finditer(line))}
+    supplied = {match[1] for line in known for match in _CLASS.finditer(line)}
+    classes = found.keys() | supplied
     for name, uses in found.items():
         # A member of such a class cannot be supplied: its uses are left out.
         if not (several := [each for each in uses if classes.isdisjoint(each.namespaces)]):
             continue
         defined = re.compile(_DEFINES.format(name))
-        is_implied = any(pattern.fullmatch(name) for pattern, _ in _IMPLIED)
-        if is_implied or any(f"struct {name} " in line for line in known) or any(map(defined.search, texts.values())):
+        if name in supplied or _implied(name) or any(map(defined.search, texts.values())):
             continue
         first, *others = sorted(dict.fromkeys(several), key=lambda each: (not each.namespaces, each.namespaces))
         if first.namespaces[:1] == ("std",):

@@ -30,6 +30,8 @@ _FAR = 1000
 _DEFINITIONS = "parity-definitions.cu"
 """A file that does not exist, with definitions of variables."""
 _VTABLE = "vtable for "
+_BODY = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
+"""Matches the parameters of a function, up to its body."""
 _EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
 
 Place = tuple[Path, int]
@@ -121,8 +123,9 @@ class _Definitions:
 
     def of(self, name: str) -> Place | None:
         """Return the place of a definition in the nearest folder that has one; None if there is not exactly one."""
-        defines = _definition_pattern(name)
-        word = re.compile(rf"\b{re.escape(unqualified(name.removeprefix(_VTABLE)))}")
+        owner = unqualified(name.removeprefix(_VTABLE))
+        defines = _virtual_definition_pattern(owner) if name.startswith(_VTABLE) else _definition_pattern(name)
+        word = re.compile(rf"\b{re.escape(owner)}")
         mentioning = {path: step for path, step in self._distances.items() if word.search(self._source.files[path])}
         likely: dict[Place, None] = {}
         for above in project_of(self._source.path.parent, self._source.folder):
@@ -174,17 +177,19 @@ class _Definitions:
 
 def _definition_pattern(name: str) -> re.Pattern[str]:
     """Return a pattern for the definition of a device function or variable."""
-    body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
-    if name.startswith(_VTABLE):  # it is where the virtual functions of the class are
-        return re.compile(rf"\b{re.escape(unqualified(name.removeprefix(_VTABLE)))}::\w+\s*{body}")
     variable = r"(?:\[[^;]*\]\s*)?[;={]"
     # A member function need not repeat __device__ where it is defined.
     words = [unqualified(name), "::".join(part.partition("<")[0] for part in name.split("::")[-2:])]
     words = [re.escape(word) for word in words]  # operators
     return re.compile(
-        rf"__(?:device|constant)__[^;{{}}()]*(?<!::)\b{words[0]}\s*(?:{body}|{variable})"
-        + ("" if words[0] == words[1] else rf"|\b{words[1]}\s*{body}")
+        rf"__(?:device|constant)__[^;{{}}()]*(?<!::)\b{words[0]}\s*(?:{_BODY}|{variable})"
+        + ("" if words[0] == words[1] else rf"|\b{words[1]}\s*{_BODY}")
     )
+
+
+def _virtual_definition_pattern(class_name: str) -> re.Pattern[str]:
+    """Return a pattern for the definition of a member function of a class, whose virtual table is in the same file."""
+    return re.compile(rf"\b{re.escape(class_name)}::\w+\s*{_BODY}")
 
 
 def _extern_pattern(name: str) -> re.Pattern[str]:

@@ -170,7 +170,7 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
             if not any(map(call.is_in, host.left_out)):
                 found.setdefault((file, call.start), call)
             continue
-        if _IN_TOOLKIT.search(error.text) and (repeated := _repeated(module.texts[file], line, column)):
+        if _IN_TOOLKIT.search(error.text) and (repeated := _definition_edit(module.texts[file], line, column)):
             if not host.covers(file, repeated):
                 found.setdefault((file, repeated.start), LeftOut.of(file, repeated, error.text))
             continue
@@ -194,10 +194,11 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
     return found
 
 
-def _repeated(text: str, line: int, column: int) -> SourceEdit | None:
+def _definition_edit(text: str, line: int, column: int) -> SourceEdit | None:
     """Return the edit that removes a definition, or a macro call that fills a line and defines a function."""
-    definitions = [edit for _, edit in definition_edits(parse(text), line, column)]
-    return next(reversed((*host_edits(text, line, column, frozenset()), *definitions)), None)
+    edits = [edit for _, edit in definition_edits(parse(text), line, column)]
+    edits = edits or list(host_edits(text, line, column, frozenset()))
+    return edits[-1] if edits else None
 
 
 def _failing_call(error: Diagnostic, text: str, place: Place) -> LeftOut | None:
