@@ -21,8 +21,6 @@ from parity.porting.sources import Source
 
 _OTHER_SUFFIXES = (".cpp", ".cc", ".cxx", ".cuh", ".h", ".hpp")
 """Suffixes of files that are not CUDA sources, but may include one."""
-_NEAR = ("*", "*/*", "*/*/*")
-"""Search patterns for files that may be linked with a source in or below a folder."""
 _LEVELS = 4
 """How many folders, upwards, to search for a file that includes a source."""
 _FAR = 1000
@@ -120,6 +118,7 @@ class _Definitions:
         self._distances = self._include_distances()
         self._named = {folder.name for folder in source.options.include}
         self._code: Callable[[Path], str] = functools.cache(lambda path: code(read_source(path)))
+        self._sources: Callable[[Path], list[Path]] = functools.cache(_sources_below)
 
     def of(self, name: str) -> Place | None:
         """Return the place of a definition in the nearest folder that has one; None if there is not exactly one."""
@@ -130,7 +129,7 @@ class _Definitions:
         likely: dict[Place, None] = {}
         for above in project_of(self._source.path.parent, self._source.folder):
             hits: list[Place] = []
-            for path in sorted(each for pattern in _NEAR for each in _files(CUDA_SUFFIXES, above, pattern)):
+            for path in self._sources(above):
                 text = self._code(path) if path != self._source.path else ""
                 places = (m for m in defines.finditer(text) if not _EXTERN_BEFORE.search(text[: m.start()][-40:]))
                 hits += [(path, text.count("\n", 0, match.start()) + 1) for match in itertools.islice(places, 1)]
@@ -146,7 +145,7 @@ class _Definitions:
             rf"__(?:device|constant)__[^;{{}}()]*\b{re.escape(unqualified(name))}\s*(?:\[[^;=]*\]\s*)?[={{]"
         )
         folders = project_of(self._source.path.parent, self._source.folder)
-        paths = {path for above in folders for pattern in _NEAR for path in _files(CUDA_SUFFIXES, above, pattern)}
+        paths = {path for above in folders for path in self._sources(above)}
         return any(defines.search(self._code(path)) for path in paths)
 
     def _nearest(self, hits: list[Place], mentioning: dict[Path, int]) -> list[Place]:
@@ -199,6 +198,10 @@ def _extern_pattern(name: str) -> re.Pattern[str]:
         r"\bextern\b(?P<kind>[^;{}()]*\b__(?:device|constant)__[^;{}()]*?)"
         rf"\b{word}\s*(?P<extent>(?:\[[^;]*\])?)\s*;"
     )
+
+
+def _sources_below(folder: Path) -> list[Path]:
+    return sorted(_files(CUDA_SUFFIXES, folder, "**/*"))
 
 
 def _files(suffixes: Iterable[str], folder: Path, pattern: str) -> Iterator[Path]:

@@ -32,16 +32,16 @@ def test_linking_finds_member_functions(tmp_path, cache):
     shapes = "".join(f"struct {name} {{ {members} }};\n" for name in ("Ball", "Box"))
     (tmp_path / "shape.h").write_text(f"#pragma once\n#define ON_GPU __device__\n{shapes}")
     (tmp_path / "ball.cu").write_text('#include "shape.h"\nON_GPU int Ball::operator+(int x) const { return x + 1; }\n')
-    own, far = tmp_path / "own", tmp_path / "far" / "gpu"
+    own, far = tmp_path / "own", tmp_path / "far" / "gpu" / "shapes" / "flat"
     for folder in (tmp_path / ".git", own, far):
         folder.mkdir(parents=True)
-    (far / "box.cu").write_text('#include "../../shape.h"\nON_GPU int Box::hit(int x) const { return x + 2; }\n')
+    (far / "box.cu").write_text('#include "../../../../shape.h"\nON_GPU int Box::hit(int x) const { return x + 2; }\n')
     (own / "m.cu").write_text(
         '#include "../shape.h"\n__global__ void k(int* x) { x[0] = (Ball() + 1) + Box().hit(2); }\n'
     )
     (one,) = build(own, ["m"], targets=["gfx1100"], cache=cache)
     assert not one.error, one.error
-    assert {each.flag for each in one.switches} == {'#include "../ball.cu"', '#include "../far/gpu/box.cu"'}
+    assert {each.flag for each in one.switches} == {'#include "../ball.cu"', '#include "../far/gpu/shapes/flat/box.cu"'}
 
 
 def test_linking_keeps_previous_repairs(tmp_path):
