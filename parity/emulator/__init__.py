@@ -5,6 +5,6 @@
 * ``device`` is the emulated GPU, with its ``memory``, ``variables`` and ``trace``; ``fault_report`` decodes ``faults``.
 * ``runtime`` is the C++ that kernels call: ``workgroups.cpp`` (launches, barriers), ``memory.cpp`` (accesses),
   ``tracing.cpp`` and ``warps.cpp`` (races), ``faults.cpp``, ``requests.cpp`` (printf), ``matrix.cpp``,
-  ``functions.cpp`` (long functions), ``threaded.cpp`` and ``ptx.cpp``. ``runtime_headers`` reads its
-  constants and structs.
+  ``functions.cpp`` (long functions), ``heap.cpp`` (malloc), ``threaded.cpp`` and ``ptx.cpp``. ``runtime_headers``
+  reads its constants and structs.
 """

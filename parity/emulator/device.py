@@ -111,6 +111,7 @@ class Device:
             data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=memory.base,
             size=lds + LDS - memory.base, checked=checked or traced, lds=lds, variables=variables,
             mailbox=memory.reserve(mailbox.SIZE), log=self._log.ctypes.data, log_size=_LOGGED,
+            heap_begin=memory.heap.start, heap_end=memory.heap.stop,
             snapshot=self._registers.ctypes.data, trace_bytes=memory.slots * TRACED if traced else 0,
             trace_before=memory.before, opened=self._opened.ctypes.data,
             fresh=self._fresh,
@@ -369,6 +370,10 @@ class Device:
         self._memory.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, kernel.lds_bytes + shape.shared_bytes
         context.lds_zeros = kernel.lds_zeros
+        arenas = self._memory.take_heap(shape.groups * shape.threads) if loaded.executable.traits.allocates else None
+        context.heap, context.heap_far = (arenas.near, arenas.far) if arenas else (0, 0)
+        context.heap_far_bytes = arenas.far_bytes if arenas else 0
+        context.heap_grid[:], context.heap_threads = shape.grid[:2], shape.threads
         if self._trace:
             self._trace.compare_threads(not kernel.converged)
 

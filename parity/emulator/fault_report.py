@@ -20,7 +20,7 @@ from parity.emulator.variables import VariableMemory
 from parity.model.code_object import CodeObject
 
 _FAULTS = constants("faults.h")
-_SERVICES = {1: "calls of functions of the host", 3: "memory that is allocated on the device (malloc, new)"}
+_SERVICES = {1: "calls of functions of the host", 3: "a heap that the device library manages"}
 """Requests to the host that the emulator does not handle (ROCm device libraries, ockl: services.cl)."""
 
 
@@ -178,6 +178,7 @@ _ERRORS: dict[int, Callable[[FaultSite], KernelFault]] = {
     _FAULTS["DIVERGENT_BARRIER"]: _divergent_barrier,
     _FAULTS["BAD_CALL"]: _of(faults.BadCall, "workgroup"),
     _FAULTS["TRAP"]: _trap,
+    _FAULTS["NOT_ALLOCATED"]: lambda s: faults.NotAllocated(s.kernel, s.instruction, address=s.context.address),
     _FAULTS["STUCK"]: _of(faults.NoProgress, "thread", "others"),
     _FAULTS["REQUEST"]: _request,
     _FAULTS["SWIZZLED"]: lambda s: faults.UnsupportedFeature(s.kernel, "swizzled buffers", s.instruction),

@@ -180,6 +180,10 @@ class BadCall(KernelFault):
     """A call to an address where no function begins."""
 
 
+class NotAllocated(KernelFault):
+    """A kernel released memory (``free``, ``delete``) that it did not allocate, or that it released before."""
+
+
 class Trapped(_ThreadFault):
     """A kernel executed a trap: ``__trap``, ``abort``, ``__builtin_trap``, or unreachable code."""
 

@@ -27,6 +27,7 @@ class Traits:
         compares: it has a compare-and-swap.
         approximate: it has an instruction with a documented error.
         independent: its blocks neither communicate nor read a clock, unless they have a data race.
+        allocates: it allocates memory (malloc, new).
         texture: the number of the first instruction that loads from a texture of linear memory; -1 without one.
     """
 
@@ -34,6 +35,7 @@ class Traits:
     compares: bool = False
     approximate: bool = False
     independent: bool = False
+    allocates: bool = False
     texture: int = -1
 
 

@@ -31,6 +31,19 @@ _SLOTS = 17
 """Multiples of 4 GiB in a spread memory: one for each of the first 16 allocations, and the first bytes."""
 SPARSE = 1 << 37
 """Bytes of the largest sparse allocation."""
+HEAP = 1 << 37
+"""Address space for the memory that kernels allocate themselves."""
+_FAR_ARENAS = 1 << 32
+"""Address space for the far arenas of a launch, of which each thread has one."""
+_FAR_ARENA = 1 << 24
+"""The largest far arena: twice CUDA's default for a whole device."""
+_NEAR_ARENA: int = constants("memory.h")["NEAR_ARENA"]
+_MARKS = {
+    constants("memory.h")["ALLOCATED"]: "allocated by the kernel",
+    constants("memory.h")["RELEASED"]: "released by the kernel",
+}
+_MARK_DISTANCE = 1 << 20
+"""How far in front of an address to search for the mark of an allocation."""
 _RED_ZONE = 256
 _ALIGNMENT = 256
 NO_RESERVE = 0x4000
@@ -39,6 +52,15 @@ _CLEAR_LIMIT = 1 << 22
 _address = operator.attrgetter("address")
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+@dataclass(frozen=True)
+class Arenas:
+    """The device addresses of a launch's near and far arenas, and the bytes of a far one."""
+
+    near: int
+    far: int
+    far_bytes: int
 
 
 @dataclass(frozen=True)
@@ -69,13 +91,15 @@ class DeviceMemory:
         self.capacity, self._system = capacity, system
         try:
             self.slots = _SLOTS if spread else 1
-            before = self.slots * _SLOT + _SPARSE_BUFFERS * SPARSE if spread else 0
-            self._maps = [_map(before + capacity) for _ in range(2)]
+            before = self.slots * _SLOT + _SPARSE_BUFFERS * SPARSE if spread else capacity
+            self._maps = [_map(before + HEAP + capacity) for _ in range(2)]
+            self.heap = range(self.base + before, self.base + before + HEAP)
         except OSError:
-            if not spread:
-                raise
             self.slots = 1
             self._maps = [_map(capacity) for _ in range(2)]
+            self.heap = range(self.base, self.base)
+        self._arenas: dict[int, Arenas] = {}
+        self._heap_used = 0
         self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
         self.size = self.data.size
         self.allocations: list[Allocation] = []  # sorted by address
@@ -160,6 +184,23 @@ class DeviceMemory:
         data, state = (a[start : start + SPARSE].reshape(-1, mmap.PAGESIZE)[pages] for a in (self.data, self.state))
         return data, state
 
+    def take_heap(self, threads: int) -> Arenas | None:
+        """Return arenas, until ``reset``, for what the threads of a launch allocate; None without address space.
+
+        Launches with as many threads share them.
+        """
+        if found := self._arenas.get(threads):
+            return found
+        far_bytes = min(_FAR_ARENA, _FAR_ARENAS // threads // mmap.PAGESIZE * mmap.PAGESIZE)
+        near_bytes = -(-threads * _NEAR_ARENA // mmap.PAGESIZE) * mmap.PAGESIZE
+        start, needed = self._heap_used, near_bytes + threads * far_bytes
+        if needed > len(self.heap) - start:
+            return None
+        self._heap_used += needed
+        near = self.heap.start + start
+        self._arenas[threads] = found = Arenas(near, near + near_bytes, far_bytes)
+        return found
+
     def free(self, allocation: Allocation) -> None:
         """Make memory inaccessible. Only an allocation of the same size reuses it, so the red zones remain.
 
@@ -230,9 +271,22 @@ class DeviceMemory:
 
     def nearest(self, address: int) -> Allocation | None:
         """Return the allocation that contains an address, or the closest one."""
+        if address in self.heap:
+            return self._in_heap(address)
         i = bisect.bisect_right(self.allocations, address, key=_address)
         around = self.allocations[max(i - 1, 0) : i + 1]
         return min(around, key=lambda a: max(a.address - address, address - (a.address + a.size), 0), default=None)
+
+    def _in_heap(self, address: int) -> Allocation | None:
+        """Return the last allocation of a kernel that begins at or before an address."""
+        end = (address - self.base) // 16 * 16
+        start = max(end - _MARK_DISTANCE, self.heap.start - self.base)
+        blocks = self.data[start:end].view(np.uint64).reshape(-1, 2)
+        found = np.flatnonzero(np.isin(blocks[:, 1], [*_MARKS]))
+        if not found.size:
+            return None
+        size, mark = blocks[found[-1]].tolist()
+        return Allocation(_MARKS[mark], self.base + start + (int(found[-1]) + 1) * 16, size)
 
     def reset(self) -> None:
         """Free all allocations, in time proportional to the used memory; returns many used pages to the system."""
@@ -247,6 +301,11 @@ class DeviceMemory:
         for each in self._sparse:
             for m in self._maps:
                 m.madvise(mmap.MADV_DONTNEED, each.address - self.base, SPARSE)
+        if self._heap_used:
+            for m in self._maps:
+                m.madvise(mmap.MADV_DONTNEED, self.heap.start - self.base, self._heap_used)
+            self._arenas.clear()
+            self._heap_used = 0
         self._sparse.clear()
         self._count = self._allocated = 0
         self.allocations.clear()

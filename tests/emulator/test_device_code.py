@@ -293,13 +293,6 @@ def test_f8_conversions_match_ml_dtypes(target, fp8, bf8, cache):
             np.testing.assert_array_equal((got >> shift).astype(np.uint8).view(kind).astype(np.float32), wanted)
 
 
-def test_device_malloc_is_unsupported_feature(run):
-    with pytest.raises(
-        UnsupportedFeature, match=r"kernel 'allocates' uses memory that is allocated on the device \(malloc, new\)"
-    ):
-        run("allocates", 64, numbers(64), np.zeros(64, np.int32), block=64)
-
-
 def test_function_template_argument_is_called(run):
     (symbol,) = (name for name in run.code.kernels if "with_a_function" in name)
     assert run(symbol, 64, numbers(64), np.zeros(64, np.int32), block=64)[1].tolist() == (2 * numbers(64)).tolist()

@@ -117,7 +117,7 @@ def test_first_fault_is_reported(built, kernel, far, first):
     for cores in (1, 4):
         with pytest.raises(MemoryFault) as caught:
             run(built, kernel, first, far, cores=cores)
-        messages.append(re.sub(r"address 0x7f407ff[0-9a-f]{5}", "address in LDS", str(caught.value)))
+        messages.append(re.sub(r"address 0x7f60bf[0-9a-f]{6}", "address in LDS", str(caught.value)))
     assert messages[0] == messages[1]
     assert f"workgroup ({first}, 0, 0)" in messages[0]
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 
 from parity.emulator.amdgpu.kernarg import GRID_BARRIER
-from parity.emulator.amdgpu.operands import read_scalar, write_scalar
+from parity.emulator.amdgpu.listing import ALLOCATE, RELEASE
+from parity.emulator.amdgpu.operands import read_scalar, read_vector, write_scalar, write_vector
 from parity.emulator.amdgpu.writer import Writer, sets_overflow_mode
 from parity.emulator.instruction import Instruction, Unknown
 
@@ -132,6 +133,15 @@ def _answered(w: Writer, item: Instruction) -> None:
         raise Unknown(f"message sendmsg({message})")
 
 
+def _allocate(w: Writer, item: Instruction) -> None:
+    size = read_vector(w, item.operands[0], "u64")
+    w.put("{", *write_vector(w, item.operands[0], "u64", f"allocate(c, exec, {size})"), "}")
+
+
+def _release(w: Writer, item: Instruction) -> None:
+    w.put(f"if (release(c, exec, {read_vector(w, item.operands[0], 'u64')}, {w.here})) return 1;")
+
+
 def _trap(w: Writer, item: Instruction) -> None:
     w.put(f"c->budget = left; return trap(c, exec, {w.here});")
 
@@ -153,6 +163,8 @@ CONTROL_FLOW: dict[str, Callable[[Writer, Instruction], None]] = {
     "s_getreg_b32": _getreg,
     "s_memtime": _ticks,
     "s_memrealtime": _ticks,
+    ALLOCATE: _allocate,
+    RELEASE: _release,
     "s_sendmsg": _message,
     "s_sendmsg_rtn_b32": _answered,
     "s_sendmsg_rtn_b64": _answered,

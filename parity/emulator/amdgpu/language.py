@@ -13,7 +13,7 @@ from parity.emulator.amdgpu.classes import class_totals, instruction_class
 from parity.emulator.amdgpu.codegen import counted_blocks, translate
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.kernarg import argument_segment, dispatch_packet, unsupported_feature
-from parity.emulator.amdgpu.listing import function_bodies, kernel_code
+from parity.emulator.amdgpu.listing import ALLOCATE, function_bodies, kernel_code
 from parity.emulator.amdgpu.memory_instructions import is_coherent
 from parity.emulator.amdgpu.shadow import shadow_step
 from parity.emulator.amdgpu.threaded import thread
@@ -68,6 +68,7 @@ class Amdgpu(Language):
             any(map(_COMPARES.search, texts)),
             any(map(APPROXIMATE.search, texts)),
             not any(_SHARED.match(each.text) or is_coherent(each) for each in instructions),
+            any(ALLOCATE in text for text in texts),
             next((i for i, each in enumerate(instructions) if each.text.startswith("buffer_load_format")), -1),
         )
 

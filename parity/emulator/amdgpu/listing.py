@@ -11,6 +11,10 @@ from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.instruction import Instruction
 from parity.errors import UsageError
 
+ALLOCATE, RELEASE = "parity_allocate", "parity_release"
+"""Mnemonics that stand for the functions of ROCm's device library (ockl) that allocate and release memory."""
+_REPLACED = {"__ockl_dm_alloc": ALLOCATE, "__ockl_dm_dealloc": RELEASE}
+"""Functions of which only the effect is emulated: they manage a heap that a runtime has to prepare."""
 _ALIGN = re.compile(r"; align (\d+)")
 _PRIVATE = re.compile(r"; private (.+)$")
 _ARRAYS = re.compile(r"^; private (.+)$", re.MULTILINE)
@@ -96,6 +100,9 @@ def function_bodies(listing: str, name: str) -> tuple[FunctionBody, ...]:
         if symbol in image.functions and symbol not in found:
             start = listing.find(f"\n{symbol}:")
             found[symbol] = _body(listing, symbol, start, listing.find("\n.Lfunc_end", start))
+            if mnemonic := _REPLACED.get(symbol):
+                text = f"{symbol}:\n\t{mnemonic} v[0:1]\n\ts_setpc_b64 s[30:31]"
+                found[symbol] = replace(found[symbol], text=text)
         if symbol in found:
             text = found[symbol].text
             waiting += reversed(dict.fromkeys(_SYMBOL.findall(text) if "rel32@lo" in text else ()))  # mostly none

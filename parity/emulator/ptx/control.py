@@ -106,6 +106,13 @@ def _call(o: Operation, words: list[str]) -> None:
     if name in ("vprintf", "__assertfail"):
         slots = list(arguments.values())[: 2 if name == "vprintf" else 4]
         wide = [f"R(u64, {o.n(slot)})" for slot in slots]
+    if name in ("malloc", "free"):
+        value = f"R(u64, {o.n(next(iter(arguments.values())))})"
+        if name == "malloc":
+            o.step(f"{o.counted} put({value}, exec, allocate(t->c, exec, {value}));")
+        else:
+            o.step(f"{o.counted} if (release(t->c, exec, {value}, {o.here})) return 1;")
+        return
     if name == "vprintf":
         o.step(f"{o.counted} if (print(t, exec, {wide[0]}, {wide[1]}, {o.here})) return 1;")
         return

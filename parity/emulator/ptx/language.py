@@ -26,6 +26,7 @@ from parity.model.code_object import CodeObject, Kernel
 _NO_ERRORS = error_table({})
 _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red)\b")
 _COMPARES = re.compile(r"\b(?:atom|red)\.[\w.:]*cas\b")
+_ALLOCATES = re.compile(r"\bcall(?:\.uni)?\s+\([^)]*\)\s*,\s*malloc\b")
 _FLOATS = re.compile(r"f16|f32|f64")
 _APPROXIMATE = re.compile(r"h200::(\w+?)_\w+\([^()]*\)")
 """A call that computes an approximate instruction: the group is the function, such as ``ex2``."""
@@ -44,7 +45,8 @@ class Ptx(Language):
     def traits(self, listing: str, name: str) -> Traits:
         texts = [text.text for text in kernel_functions(listing, name)]
         # The trait "approximate" stays false: approximate instructions have the results measured on a GPU.
-        return Traits(any(map(_BARRIER.search, texts)), any(map(_COMPARES.search, texts)))
+        barriers, compares, allocates = (any(map(each.search, texts)) for each in (_BARRIER, _COMPARES, _ALLOCATES))
+        return Traits(barriers, compares, allocates=allocates)
 
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> ThreadedCode:
         return translate(executed_functions(listing, name), memory_layout(listing, name))

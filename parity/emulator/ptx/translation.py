@@ -169,7 +169,7 @@ def label_name(function: PtxFunction, name: str) -> str:
     return f"{function.name}:{name}"
 
 
-_HOST_WORDS = {"vprintf": 4, "__assertfail": 10, "": 16}
+_HOST_WORDS = {"vprintf": 4, "__assertfail": 10, "malloc": 2, "free": 2, "": 16}
 """The number of argument words of host functions; "" stands for functions that are refused."""
 
 

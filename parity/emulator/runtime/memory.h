@@ -76,6 +76,10 @@ struct Context {
   u64 arrived;               // workgroups at the next one
   u8 *resident;              // room for all workgroups of a cooperative launch, RESIDENT + 2 * lds_bytes for each; or null
   u64 *next;                 // number of the next workgroup; contexts with the same counter share the workgroups of a launch
+  u64 heap, heap_far;        // device addresses of the arenas for what the launch allocates (heap.cpp); 0: none
+  u64 heap_far_bytes;        // of a far arena
+  u64 heap_begin, heap_end;  // of the arenas of all launches
+  u32 heap_grid[2], heap_threads; // workgroups along x and y, and threads of each
   i64 trial;                 // begin no further workgroup after this many instructions; 0: begin all
 };
 // The budget is used up. Compiled code then gets all of the reserve; threaded code first checks for progress (threaded.cpp).
@@ -229,6 +233,15 @@ INLINE void keep_subnormals(bool yes) {
   asm volatile("ldmxcsr %0" : : "m"(mode) : "memory");
 }
 #endif
+
+// --- memory that kernels allocate (heap.cpp): malloc and free, and C++'s new and delete ---
+constexpr u64 NEAR_ARENA = 1024; // bytes of a near arena, of which each thread has one
+// In front of an allocation are its size and one of these marks, which kernels cannot access.
+constexpr u64 ALLOCATED = 0x6d616c6c6f63, RELEASED = 0x66726565;
+// Allocates memory that nothing has written, for each active lane; the address is 0 for 0 bytes and for full arenas.
+RUNTIME V<u64> allocate(Context *, Mask exec, In<u64> bytes);
+// Makes memory inaccessible. Null pointers are ignored.
+RUNTIME u32 release(Context *, Mask exec, In<u64> at, u32 instruction);
 
 // --- workgroups ---
 RUNTIME u32 barrier(Context *, Mask exec, u32 instruction);

@@ -331,12 +331,6 @@ def test_unknown_instruction_is_named(cache):
         run(module(kernel("frobnicate.u32 %r1, %r2;", 1)), cache, u32(0))
     with pytest.raises(UnknownInstruction, match="modifier"):
         run(module(kernel("mul.lo.sat.u32 %r1, %r2, %r3;", 1)), cache, u32(0))
-    with pytest.raises(UnsupportedFeature, match="malloc"):
-        extern = ".extern .func (.param .b64 r) malloc (.param .b64 n);"
-        call = (
-            "{ .param .b64 p; st.param.b64 [p], 8; .param .b64 q; call.uni (q), malloc, (p); ld.param.b64 %d1, [q]; }"
-        )
-        run(module(extern, kernel(call, 1)), cache, u32(0))
 
 
 def test_cache_hints_do_not_affect_accesses(cache):
