@@ -337,7 +337,7 @@ def _reason(experiment: Experiment) -> str:
         if launches.fault and launches.before:
             return f"{ALWAYS_FAULTS}: {launches.fault}"
         if experiment.flow.indirect:
-            return FOLLOWS
+            return f"{FOLLOWS}; {launches.fault}" if launches.fault else FOLLOWS
         return f"no launch of it succeeds: {launches.fault}" if launches.fault else _NO_LAUNCH
     if log.unexplained:
         return f"{_missing(log.unexplained)}: no formula explains it"

@@ -89,7 +89,10 @@ class Registers:
         self._find_members()
 
     def _find_members(self) -> None:
-        """Treat the fields of a structure behind an argument as arguments, if one of them is a pointer."""
+        """Treat the fields of a structure behind an argument as arguments.
+
+        One of them is a pointer, or the kernel only loads fields, of several types.
+        """
         fields: dict[str, tuple[Key, str]] = {}
         for kind, target, address in self._loads:
             if not (match := _BASED.search(address)):
@@ -102,11 +105,23 @@ class Registers:
                     fields[register] = (place, at + i * size), kind
         addresses = {each for _, _, address, *_ in self._accesses for each in self._closure(address, self._moved)}
         self._members = {key for register, (key, kind) in fields.items() if register in addresses and "64" in kind}
+        structures = {place for place, _ in self._members} | self._only_loaded()
         for register, (key, kind) in fields.items():
-            if any(key[0] == place for place, _ in self._members):
+            if key[0] in structures:
                 self._loaded.setdefault(register, set()).add(key)
                 self._parts[key] = kind
                 self._fetched.discard(register)
+
+    def _only_loaded(self) -> set[int]:
+        """Return the arguments that point to what the kernel loads, at fixed places and as several types."""
+        kinds = dict[int, set[str]]()
+        others = {place for each in self._passed | self._stored for place, _ in self._keys(each)}
+        for what, kind, address, *_ in self._accesses:
+            is_fixed = what == "ld" and all(len(self._made.get(each, ())) < 2 for each in self._slice(address))
+            for place, _ in self._keys(address):
+                kinds.setdefault(place, set()).add(kind)
+                others |= set() if is_fixed else {place}
+        return {place for place, found in kinds.items() if len(found) > 1 and place not in others}
 
     def _integers(self) -> Iterator[tuple[str, str, int, int]]:
         """Yield loads of integers: the register, the base and the byte of the address, and the size."""

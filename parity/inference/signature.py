@@ -12,6 +12,7 @@ import numpy as np
 from parity.inference.data_flow import BEHIND, Flow, Table
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import safe_name
+from parity.inference.ptx_registers import bytes_of
 from parity.inference.spec import CONSTANT, InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures, glm_vector
 from parity.model.code_object import Argument, Kernel, source_name, spelled, unqualified
@@ -146,7 +147,7 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
         c_type = declared[i] if len(declared) == len(kernel.args) else ""
         name, is_pointer = _name(argument, i), argument.kind != "by_value"
         size, begin = argument.size, 0
-        if flow and any(place == i and offset >= BEHIND for place, offset in flow.uses):
+        if flow and any(place == i and offset >= BEHIND for place, offset in flow.loaded):
             is_pointer, begin = False, BEHIND
             size, fields = _fields_behind(name, i, _bare(c_type), flow, structures)
         else:
@@ -190,11 +191,19 @@ def _fields_behind(
     name: str, place: int, c_type: str, flow: Flow, structures: Structures | None
 ) -> tuple[int, tuple[Field, ...]]:
     """Return the size and the fields of a structure in memory: as the sources show it, or what the kernel loads."""
+    loaded = {at - BEHIND: kind for (of, at), kind in flow.loaded.items() if of == place and at >= BEHIND}
     if structures and (known := structures.whole(c_type)):
-        return known
-    end = max(offset for at, offset in flow.loaded if at == place) - BEHIND + _POINTER
+        size, fields = known
+        if any(of == place and at >= BEHIND for of, at in flow.uses):
+            return known
+        return size, tuple(each for each in fields if any(_overlaps(each, at, kind) for at, kind in loaded.items()))
+    end = max(loaded) + _POINTER
     size = end + -end % _POINTER
     return size, _loaded_fields(name, place, size, flow, BEHIND)
+
+
+def _overlaps(field: Field, at: int, kind: str) -> bool:
+    return field.offset < at + bytes_of(kind) and at < field.offset + field.size
 
 
 def _loaded_fields(name: str, place: int, size: int, flow: Flow, begin: int = 0) -> tuple[Field, ...]:
@@ -310,6 +319,8 @@ def _bare(c_type: str) -> str:
 
 def _dtype(c_type: str) -> tuple[str, int]:
     """Return the dtype of a C type, or of a vector's elements, and the number of elements."""
+    if c_type.count("*") > 1:
+        return "i64", 1  # the elements are pointers
     bare = _bare(c_type)
     if (vector := _VECTOR.fullmatch(bare)) and vector[1] in _VECTORS:
         return _VECTORS[vector[1]], int(vector[2])

@@ -635,6 +635,37 @@ def test_numbers_of_an_enumeration_are_its_enumerators(inferred):
     assert 'args="x kind n:i32=numel"' in text and 'choices={"kind": (0, 4, 5)}' in text, text
 
 
+SETTINGS = """
+struct Grid { size_t cells; double width; };
+struct Settings { bool unused[6]; Grid grid; float rate; };
+__global__ void smoothed(const Settings* settings, const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= settings->grid.cells) return;
+    double* parts = new double[settings->grid.cells + 1];
+    for (int k = 0; k <= i; k++) parts[k] = x[k] * settings->rate;
+    y[i] = parts[0] + parts[i] * settings->grid.width;
+    delete[] parts;
+}
+struct Cell { __device__ virtual float value() const { return 1; } };
+struct Half : Cell { __device__ float value() const override { return 0.5f; } };
+__global__ void cells(Cell** made, float* values, int n) {
+    for (int i = 0; i < n; i++) {
+        made[i] = i % 2 ? new Half : new Cell;
+        values[i] = made[i]->value();
+    }
+}
+"""
+
+
+def test_fields_of_a_structure_in_memory_are_numbers(inferred, parity):
+    text = inferred(SETTINGS)
+    assert "To be completed" not in text, text
+    assert '"*settings": "gap_0:u8[8]=0 grid_cells:u64=numel grid_width rate"' in text and "unused" not in text, text
+    assert '"made": "i64"' in text, text
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "5")
+    assert result.code == 0, result.text
+
+
 LARGE_TILES = """
 template <int ROWS, int SIZE> __global__ void tiles(const float* x, float* y, int rows) {
     extern __shared__ float tile[];
