@@ -27,7 +27,7 @@ from parity.engine.worker import Worker, make_record
 from parity.errors import ParityError, UsageError
 from parity.model.case import Case
 from parity.model.code_object import mangled
-from parity.model.launch import POISON, PRINTF, Launch, Pointer, Scalar, Struct
+from parity.model.launch import POISON, PRINTF, Launch, Pointer, Scalar, Struct, variable_content
 from parity.op import Call, Entry
 from parity.platform.files import naming_write_errors
 from parity.platform.version import __version__
@@ -121,6 +121,8 @@ def make_reproducer(
     if PRINTF in entry.op.results:
         raise UsageError(f"{entry.op.name} compares the text that its kernel prints, which only emulated GPUs capture")
     call = entry.op.call(case)
+    if held := [name for name, content in call.launch.constants.items() if isinstance(content, Struct)]:
+        raise UsageError(f"the variable {held[0]} holds a structure, which a reproducer cannot fill")
     referenced = expectations.expected_by_reference(entry, call)
     observed = _execute(suite, case, call, runners or _runners(suite), targets, checked)
     sides, notes = _sides(suite, observed)
@@ -130,7 +132,10 @@ def make_reproducer(
     outputs, data = expectations.output_tables(call, expected, [side.name for side in sides])
     program = _program(call, str(case), outputs, judged=bool(expected))
     files = {f"data/{name}.bin": buffer.data.tobytes() for name, buffer in call.buffers.items()}
-    files |= {f"data/constant.{name}.bin": content.tobytes() for name, content in call.launch.constants.items()}
+    files |= {
+        f"data/constant.{name}.bin": variable_content(content).tobytes()
+        for name, content in call.launch.constants.items()
+    }
     files |= data
     for side in sides:
         files |= side.sources.files
@@ -165,8 +170,8 @@ def _program(call: Call, case: str, outputs: list[dict[str, Any]], *, judged: bo
         "buffers": call.buffers,
         "outputs": call.outputs,
         "constants": [
-            {"name": name, "symbols": mangled(name), "size": content.nbytes, "of": call.launch.results.get(name, "")}
-            for name, content in call.launch.constants.items()
+            {"name": name, "symbols": mangled(name), "size": size, "of": call.launch.results.get(name, "")}
+            for name, size in _variable_sizes(call).items()
         ],
         "links": [
             {"name": name, "at": at, "value": _value(pointer, _sizes(call))}
@@ -282,9 +287,13 @@ def _file_descriptions(call: Call, sides: Sequence[ReproducerSide]) -> Iterator[
     for name, buffer in call.buffers.items():
         where = f"; the result, layout {call.outputs[name]}" if name in call.outputs else ""
         yield f"data/{name}.bin", f"{buffer.dtype} x {len(buffer.data)} before the launch{where}"
-    for name, content in call.launch.constants.items():
-        yield f"data/constant.{name}.bin", f"{content.nbytes} bytes of the variable `{name}`"
+    for name, size in _variable_sizes(call).items():
+        yield f"data/constant.{name}.bin", f"{size} bytes of the variable `{name}`"
     yield "data/NAME.expected.bin, ...", "the accepted values of each element of a result, as `reproduce.h` reads them"
+
+
+def _variable_sizes(call: Call) -> Mapping[str, int]:
+    return {name: variable_content(content).nbytes for name, content in call.launch.constants.items()}
 
 
 def render_template(name: str, **content: object) -> bytes:

@@ -156,6 +156,15 @@ def argument_bytes(arg: Pointer | Scalar | Struct, address: Callable[[Pointer], 
     return found + bytes(-len(found) % widest)
 
 
+def variable_content(
+    content: np.ndarray[Any, Any] | Struct, address: Callable[[Pointer], int] = lambda pointer: 0
+) -> np.ndarray[Any, Any]:
+    """Return the content of a variable (``Launch.constants``). ``address`` maps pointers to addresses."""
+    if isinstance(content, Struct):
+        return np.frombuffer(argument_bytes(content, address), np.uint8)
+    return np.ascontiguousarray(content)
+
+
 def struct_parts(struct: Struct) -> Iterator[tuple[int, Pointer | Scalar]]:
     """Yield the byte offset of each pointer and number of a structure."""
     end = 0
@@ -222,7 +231,8 @@ class Launch:
         shared_bytes: bytes of dynamic shared memory.
         then: further launches, in order, on the same buffers.
         constants: content of ``__constant__`` and ``__device__`` variables that the host fills before the first launch,
-            by name in the source. Other variables keep their initial values.
+            by name in the source: an array, or a structure that may hold addresses. Other variables keep their initial
+            values.
         results: buffers that stand for variables, by the variable's name in the source. After the last launch, each has
             the content of the variable. With the name ``PRINTF``, it has the text that the kernels print.
         by_code: block, shared memory and trailing null pointers follow from the code object, as for Triton's kernels.
@@ -237,7 +247,7 @@ class Launch:
     args: tuple[Pointer | Scalar | Struct, ...]
     shared_bytes: int = 0
     then: tuple[Launch, ...] = ()
-    constants: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    constants: Mapping[str, np.ndarray[Any, Any] | Struct] = field(default_factory=dict)
     results: Mapping[str, str] = field(default_factory=dict)
     by_code: bool = False
     wide: Launch | None = None

@@ -197,8 +197,8 @@ class Declaration:
     """
     symbols: Mapping[str, str | Callable[[CaseView], Any]] = field(default_factory=dict)
     """``__constant__`` and ``__device__`` variables that the host fills: the name of the tensor that they hold, which
-    is then not an argument, or a function that returns the content as an array. Outputs and updated tensors in
-    variables are compared.
+    is then not an argument, the name of a structure, or a function that returns the content as an array. Outputs and
+    updated tensors in variables are compared.
 
     With the key ``printf``, an output of ``u8`` is the text that the kernel prints, in the order of threads. The rest
     of the tensor is 0.

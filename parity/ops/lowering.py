@@ -162,7 +162,7 @@ def lower(op: Declaration, case: Case) -> Call:
         )
     view = view_case(op, case)
     memory = _memory(op, case, view, sparse)
-    launch = replace(_launches(op, case, view), constants=_constants(op, view, memory), results=op.results)
+    launch = replace(_launches(op, case, view), constants=_constants(op, case, view, memory), results=op.results)
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
     if text := op.results.get(PRINTF):  # a kernel that prints nothing leaves it as it is
         buffers[text] = replace(buffers[text], data=np.zeros_like(buffers[text].data))
@@ -292,7 +292,7 @@ def lower_for_timing(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, 
     tiles |= {
         name: Tiled(each.dtype, each.data, len(each.data), each.writable, each.pointers) for name, each in whole.items()
     }
-    return replace(_launches(op, case, view), constants=_constants(op, view, memory)), tiles
+    return replace(_launches(op, case, view), constants=_constants(op, case, view, memory)), tiles
 
 
 def count_work(op: Declaration, case: Case) -> Work:
@@ -397,11 +397,14 @@ def _returning_pair(function: Callable[[CaseView], tuple[str, Any]]) -> Callable
     return call
 
 
-def _constants(op: Declaration, view: CaseView, memory: Mapping[str, Memory]) -> dict[str, Array]:
+def _constants(op: Declaration, case: Case, view: CaseView, memory: Mapping[str, Memory]) -> dict[str, Array | Struct]:
     """The content of the variables that the host fills."""
-    found = {}
+    found: dict[str, Array | Struct] = {}
     for name, of in op.symbols.items():
         if name == PRINTF:
+            continue
+        if of in op.struct_fields:
+            found[name] = _structure(op, str(of), case, view, view.launch_scope(view.grid))
             continue
         content = (
             memory[of].buffer(op.points).data

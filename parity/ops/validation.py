@@ -189,7 +189,7 @@ def _check_names(op: Declaration) -> None:
     strides = op.strides if isinstance(op.strides, Mapping) else {op.result: op.strides or "any"}
     for what, names, known in (
         ("input", (*op.optional, *(op.aliased or ()), *in_place), op.inputs),
-        ("tensor in symbols", in_symbols, op.kinds),
+        ("tensor or structure in symbols", in_symbols, {**op.kinds, **op.struct_fields}),
         ("tensor with indices", op.indices, op.filled),
         ("tensor with strides", strides, {**op.tensors, **op.compared}),
         ("strides", [each for each in strides.values() if isinstance(each, str)], STRIDES),
@@ -328,7 +328,7 @@ def _check_arguments(op: Declaration) -> None:
             with _naming(op, field):
                 _check_argument(op, spec, pointers | more, values)
     in_symbols = {each for each in op.symbols.values() if isinstance(each, str)}
-    if both := in_symbols & set(op.argument_names):
+    if both := in_symbols & set(op.kinds) & set(op.argument_names):
         raise _error(op, f"{min(both)} is the content of a symbol, so it is not an argument; remove it from args")
 
 

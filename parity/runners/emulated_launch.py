@@ -29,6 +29,7 @@ from parity.model.launch import (
     Scalar,
     Struct,
     argument_bytes,
+    variable_content,
     with_addresses,
     without_addresses,
 )
@@ -137,8 +138,9 @@ class LaunchExecutor:
             if problem := argument_mismatch(code.kernel(each.kernel), each):
                 raise UsageError(f"{problem}; the op declares {each}")
         self._write_buffers(request.buffers, protect_inputs, request.buffer_fill)
-        for name, contents in launch.constants.items():
-            device.write_symbol(code, name, contents)
+        address = self._addresses(request.buffers)
+        for name, content in launch.constants.items():
+            device.write_symbol(code, name, variable_content(content, address))
         before = device.variables(code)
         stats = []
         for step, each in enumerate(launch.sequence):

@@ -22,6 +22,7 @@ from parity.model.launch import (
     Pointer,
     Tiled,
     argument_bytes,
+    variable_content,
     with_addresses,
 )
 from parity.runners.base import argument_mismatch
@@ -165,7 +166,7 @@ class GpuDevice:
             if buffer.pointers:
                 driver.upload(memory[name], with_addresses(buffer, _address_function(addresses)).view(np.uint8))
         args = [driver.packed(_arguments(each, addresses)) for each in launch.sequence]
-        self._fill_variables(code, launch)
+        self._fill_variables(code, launch, _address_function(addresses))
 
         def enqueue() -> None:
             for function, each, packed in zip(functions, launch.sequence, args, strict=True):
@@ -211,10 +212,10 @@ class GpuDevice:
                 raise UsageError(f"{problem}; the op declares {each}")
         return found
 
-    def _fill_variables(self, code: CodeObject, launch: Launch) -> None:
-        for name, contents in launch.constants.items():
+    def _fill_variables(self, code: CodeObject, launch: Launch, address: Callable[[Pointer], int]) -> None:
+        for name, content in launch.constants.items():
             memory = self.driver.symbol(self._module(code), name)
-            self.driver.upload(memory, np.ascontiguousarray(contents).view(np.uint8))
+            self.driver.upload(memory, variable_content(content, address).view(np.uint8))
 
     def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> Bytes:
         """Return the content of the arena after the launch."""
@@ -227,7 +228,7 @@ class GpuDevice:
                 name: (start + offset, arena.buffers[name].dtype.itemsize) for name, (offset, _) in arena.ranges.items()
             }
             driver.upload(memory, arena.linked(_address_function(addresses)))
-            self._fill_variables(code, launch)
+            self._fill_variables(code, launch, _address_function(addresses))
             for function, each in zip(functions, launch.sequence, strict=True):
                 driver.launch(function, each, driver.packed(_arguments(each, addresses)))
             driver.synchronize()

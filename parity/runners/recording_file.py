@@ -185,7 +185,11 @@ def launch_digest(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
     for each in launch.sequence:
         args = [_argument(arg) for arg in each.args]
         parts += [each.kernel, *map(str, (each.grid, each.block, each.shared_bytes)), str(len(args)), *args]
-    constants = [part for name, array in launch.constants.items() for part in (name, array.tobytes())]
+    constants = [
+        part
+        for name, content in launch.constants.items()
+        for part in (name, _argument(content) if isinstance(content, Struct) else content.tobytes())
+    ]
     contents = [part for name, b in buffers.items() for part in (name, str(b.dtype), b.data.tobytes())]
     return digest(*parts, *constants, *contents)
 

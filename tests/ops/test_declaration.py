@@ -238,7 +238,7 @@ def test_data_is_drawn_by_input_and_range():
         ({"strides": {"x": "anyy"}}, "unknown strides 'anyy'; did you mean any"),
         ({"strides": {"z": "any"}}, "unknown tensor with strides 'z'"),
         ({"data": ("nrmal",)}, "unknown data 'nrmal'; did you mean normal"),
-        ({"symbols": {"table": "z"}}, "unknown tensor in symbols 'z'"),
+        ({"symbols": {"table": "z"}}, "unknown tensor or structure in symbols 'z'"),
         ({"symbols": {"printf": "out"}}, "symbols: printf is 'out', and printed text needs an output of u8"),
         ({"structs": {"s": "a:f32"}}, "structs: unknown argument 'a'"),
         ({"then": (Step("k", "x out", grid="q"),)}, "grid: 'q', column 1: unknown name 'q'"),

@@ -1,4 +1,4 @@
-"""variables.cu: a variable that a kernel updates, and text that a kernel prints."""
+"""variables.cu: a variable that a kernel updates, printed text, and tensors whose addresses are in variables."""
 
 import numpy as np
 
@@ -48,4 +48,24 @@ list_odd = Op(
     grid_stride=False,
     data={"x": ("-50..50", "bits")},
     reference=printed,
+)
+
+
+find_highest = Op(
+    "variables.find_highest",
+    kernel="find_highest",
+    types=("f32",),
+    args="",
+    inputs={"heights": "f32"},
+    outputs={"most": "f32"},
+    structs={"scene": "heights width:i32 rows:i32", "highest": "most"},
+    symbols={"scene": "scene", "highest": "highest"},
+    shapes="heights: rows width; most: rows",
+    where="rows > 0 and width > 0",
+    strides="aligned",
+    block=128,
+    grid="ceil(rows/threads)",
+    grid_stride=False,
+    data={"heights": ("normal",)},
+    reference=lambda heights: Expected(heights.max(1)),
 )
