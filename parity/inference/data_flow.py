@@ -9,12 +9,16 @@ from typing import Literal
 Key = tuple[int, int]
 """An argument: its position, and a byte offset that is 0 except for fields of structures.
 
-An offset of ``BEHIND`` or more is the offset in a structure in memory that the argument points to.
+An offset of ``BEHIND`` or more is the offset in a structure in memory that the argument points to. From position
+``VARIABLE`` on, it is a variable that holds addresses.
 """
 SEGMENT = 3
 """Integers in a row of a table of segments: a number, a position, and how many elements begin there."""
 BEHIND = 1 << 20
 """Added to the offsets of fields behind a pointer. All arguments together have 4 KiB."""
+
+VARIABLE = 1 << 12
+"""The position of the first variable."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class Flow:
         crosses: True if threads of a warp exchange values.
         by_warps: True if it uses ``warpSize`` although its warps exchange nothing: each warp has a part of the work.
         tables: Constants that the host fills, and ``__device__`` variables of which the kernel only loads fixed places.
+        holders: Variables that hold addresses, which only the host writes, with their sizes in bytes, by position.
         fixed: True if no other block than ``threads`` is possible.
         loaded: The parts of the arguments that the kernel loads, with their PTX types.
         reals: Constants that the kernel compares floating-point values with.
@@ -116,6 +121,7 @@ class Flow:
     crosses: bool = False
     by_warps: bool = False
     tables: Mapping[str, Table] = field(default_factory=dict)
+    holders: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     fixed: bool = False
     loaded: Mapping[Key, str] = field(default_factory=dict)
     reals: tuple[float, ...] = ()

@@ -122,18 +122,19 @@ class ProbeLaunches:
     ``cost`` is the number of instructions of the last launch, and ``too_long`` are the configurations that need more.
     ``before`` is True as long as every launch ends with an access before the begin of a buffer that is not far away,
     as from a null pointer, and that does not depend on the content of tensors. The buffer is an argument, not a field
-    of a structure, whose other fields may be wrong. ``constants`` are the contents of
-    ``__constant__`` variables. A race counts with one of ``blocks``, None for any. If it ``grows``, a launch that
-    reaches far is repeated with larger allocations: it shows only their sizes. With ``lds_races``, a data race in
-    shared memory is not a fault. With ``unset``, arguments of one byte are 0. ``needs_shared`` is True after an access
-    outside of shared memory, and ``most_shared`` is how many bytes of dynamic shared memory AMD GPUs have for it.
+    of a structure, whose other fields may be wrong. ``constants`` are the contents of ``__constant__`` variables. A
+    race counts with one of ``blocks``, None for any. If it ``grows``, a launch that reaches far is repeated with
+    larger allocations: it shows only their sizes. With ``lds_races``, a data race in shared memory is not a fault.
+    ``holders`` are the variables that hold arguments, by position. With ``unset``, arguments of one byte are 0.
+    ``needs_shared`` is True after an access outside of shared memory, and ``most_shared`` is how many bytes of
+    dynamic shared memory AMD GPUs have for it.
     """
 
     def __init__(
         self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int,
         ended: Callable[[], str] = str, budget: int = BUDGET, constants: Mapping[str, Array] | None = None,
         blocks: Collection[Triple] | None = None, *, grows: bool = False, lds_races: bool = False,
-        unset: bool = False,
+        unset: bool = False, holders: Mapping[int, str] | None = None,
     ) -> None:  # fmt: skip
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
         self._budget, self._constants, self._blocks, self._grows = budget, constants or {}, blocks, grows
@@ -152,6 +153,7 @@ class ProbeLaunches:
         counts = Counter(each.key[0] for each in args)
         self._alone = {each.name for each in args if each.is_pointer and counts[each.key[0]] == 1}
         self._behind = sorted({each.key[0] for each in args if each.key[1] >= BEHIND})
+        self._holders = {place: device.symbol(code, name) for place, name in (holders or {}).items()}
         self._contents = dict[str, object]()
         self._observed: dict[object, Observation | None] = {}
         self._offsets: dict[object, int] = {}
@@ -287,6 +289,7 @@ class ProbeLaunches:
         kernel = self._code.kernels[self._kernel]
         segment, contents = bytearray(kernel.explicit_bytes), dict[str, object]()
         behind = {place: bytearray(_STRUCTURE) for place in self._behind}
+        held = {place: bytearray(each.size) for place, each in self._holders.items()}
         # Small integers may be values or switches, so each one is different. The first of two numbers may be a minimum.
         others = (each for each in self._args if not each.is_pointer and not each.is_whole)
         flags = config.fill.flags and not self._unset
@@ -302,8 +305,13 @@ class ProbeLaunches:
             else:
                 raw = each.dtype.convert(config.numbers[each.name] if each.is_whole else values[each.name]).tobytes()
             place, at = each.key
-            target, start = (behind[place], -BEHIND) if at >= BEHIND else (segment, kernel.args[place].offset)
+            if place in held:
+                target, start = held[place], 0
+            else:
+                target, start = (behind[place], -BEHIND) if at >= BEHIND else (segment, kernel.args[place].offset)
             target[start + at : start + at + len(raw)] = raw
+        for place, content in held.items():
+            self._device.write(self._holders[place], np.frombuffer(content, np.uint8))
         for place, content in behind.items():
             self._device.write(places[f"structure {place}"], np.frombuffer(content, np.uint8))
             address, at = places[f"structure {place}"].address, kernel.args[place].offset

@@ -311,6 +311,7 @@ class Prober:
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._ended, budget,
             dict(_constants(kernel.flow)), None if made else credible_blocks(kernel.name, kernel.launches, kernel.flow),
             grows=grows, lds_races=kernel.lds_races, unset=kernel.unset,
+            holders={place: source_name(symbol) for place, (symbol, _) in kernel.flow.holders.items()},
         )  # fmt: skip
         return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, formulas, limits=kernel.limits)
 

@@ -39,18 +39,20 @@ def flows(ptx: str) -> dict[str, Flow]:
     writable = {
         each.name: each.size for each in variables if each.space == "global" and not _NOT_OF_SOURCE.match(each.name)
     }
+    fillable = sorted({*sizes, *empty})
     random = {number for number, path in file_names(ptx).items() if "curand" in PurePath(path).name}
     found = {}
     for text in (each for each in function_texts(ptx).values() if each.entry):
         words = set(_WORD.findall(text.text))
-        kernel = _DataFlow(text)
+        kernel = _DataFlow(text, fillable)
         filled = {name for name in words & empty.keys() if kernel.only_loads(name)}
-        tables = {name: Table(sizes[name], *kernel.read_as(name)) for name in sorted(words & set(sizes))}
-        tables |= {name: Table(empty[name], *kernel.read_as(name)) for name in sorted(filled)}
+        constant = {name: size for name, size in (sizes | empty).items() if name in (words & sizes.keys() | filled)}
+        holders = {place: (name, constant.pop(name)) for place, name in kernel.holders.items() if name in constant}
+        tables = {name: Table(size, *kernel.read_as(name)) for name, size in sorted(constant.items())}
         used = words & writable.keys()
         crosses = _CROSSES.search(text.text) is not None
         found[text.name] = replace(
-            kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables,
+            kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables, holders=holders,
             by_warps="WARP_SZ" in words and not crosses, private=_PRIVATE.search(text.text) is not None,
             random=not random.isdisjoint(map(int, _LINE.findall(text.text))),
             variables={each: Table(writable[each], kernel.types_of(each)) for each in sorted(used - filled)},
@@ -247,7 +249,7 @@ class _DataFlow(Registers):
                 parts = {}
                 break
             size = bytes_of(kind)
-            parts |= {int(direct[1] or 0) + i * size: kind for i in range(lanes)}
+            parts |= {int(direct["byte"] or 0) + i * size: kind for i in range(lanes)}
         return frozenset(kind for kind, *_ in reads), parts
 
     def types_of(self, variable: str) -> frozenset[str]:

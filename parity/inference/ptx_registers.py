@@ -11,7 +11,7 @@ from typing import Literal
 
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import FunctionText, parse_function
-from parity.inference.data_flow import BEHIND, Key
+from parity.inference.data_flow import BEHIND, VARIABLE, Key
 
 Access = Literal["ld", "st", "atom"]
 
@@ -19,7 +19,7 @@ _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.(?P<type>[a-z]+\d+)(?P<poin
 REGISTER = re.compile(r"%[a-z]+\d+|%(?:tid|ntid|ctaid|nctaid)\.[xyz]")
 _PARAM = re.compile(r"\[(?P<kernel>[\w$]+)_param_(?P<place>\d+)(?:\+(?P<byte>\d+))?\]")
 _NAMED_PARAM = re.compile(r"[\w$]+_param_(\d+)")
-DIRECT = re.compile(r"\[[A-Za-z_$][\w$]*(?:\+(\d+))?\]")
+DIRECT = re.compile(r"\[(?P<name>[A-Za-z_$][\w$]*)(?:\+(?P<byte>\d+))?\]")
 _BASED = re.compile(r"\[(?P<base>%[a-z]+\d+)(?:\+(?P<byte>-?\d+))?\]")
 _THREADS = re.compile(r"\.(?:reqntid|maxntid) (\d+)(?:, (\d+))?(?:, (\d+))?")
 INTEGER = re.compile(r"-?\d+")
@@ -46,9 +46,12 @@ def bytes_of(kind: str) -> int:
 
 
 class Registers:
-    """The registers of one kernel, and what each is computed from."""
+    """The registers of one kernel, and what each is computed from.
 
-    def __init__(self, text: FunctionText) -> None:
+    ``fillable`` are the variables that may hold what the host fills in.
+    """
+
+    def __init__(self, text: FunctionText, fillable: Sequence[str] = ()) -> None:
         self._text = text.text
         self._parameters = list(_PARAMETER.finditer(text.parameters))
         self._threads = _THREADS.search(text.text)
@@ -75,6 +78,9 @@ class Registers:
         self._counts: dict[str, str] = {}
         self._symbols: dict[str, set[str]] = {}
         self._constants: list[tuple[str, str, int]] = []
+        self._fillable = fillable
+        self._held: dict[str, tuple[Key, str]] = {}
+        self.holders: dict[int, str] = {}
         self._divisors: set[str] = set()
         self._factors: set[tuple[str, str]] = set()
         self._members: set[Key] = set()
@@ -103,8 +109,10 @@ class Registers:
             for place in {place for place, offset in self._values(base) if not offset}:
                 for i, register in enumerate(REGISTER.findall(target)):
                     fields[register] = (place, at + i * size), kind
+        fields |= self._held
         addresses = {each for _, _, address, *_ in self._accesses for each in self._closure(address, self._moved)}
         self._members = {key for register, (key, kind) in fields.items() if register in addresses and "64" in kind}
+        self.holders = {place: self._fillable[place - VARIABLE] for place, _ in self._members if place >= VARIABLE}
         structures = {place for place, _ in self._members} | self._only_loaded()
         for register, (key, kind) in fields.items():
             if key[0] in structures:
@@ -150,6 +158,10 @@ class Registers:
             return
         if name == "ld" and ("const" in op or ("global" in op and DIRECT.fullmatch(operands[1]))):
             self._constants.append((kind, operands[1], len(REGISTER.findall(operands[0]))))
+            if (direct := DIRECT.fullmatch(operands[1])) and direct["name"] in self._fillable:
+                place, at = VARIABLE + self._fillable.index(direct["name"]), int(direct["byte"] or 0)
+                for i, register in enumerate(REGISTER.findall(operands[0])):
+                    self._held[register] = (place, at + i * bytes_of(kind)), kind
         if name in ("ld", "ldu") and not {"const", "shared", "local"} & set(op):
             self._access("ld", kind, operands[1], op, operands[0])
             self._loads.append((kind, operands[0], operands[1]))
@@ -240,7 +252,7 @@ class Registers:
 
     def _is_wide(self, key: Key) -> bool:
         place, byte = key
-        return bool(byte) or self._parameters[place]["type"] in ("u64", "b64", "s64")
+        return bool(byte) or place >= VARIABLE or self._parameters[place]["type"] in ("u64", "b64", "s64")
 
     def _keys(self, register: str) -> set[Key]:
         """Return the arguments that an address is computed from."""

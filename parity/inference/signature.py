@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from parity.inference.data_flow import BEHIND, Flow, Table
+from parity.inference.data_flow import BEHIND, VARIABLE, Flow, Key, Table
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import safe_name
 from parity.inference.ptx_registers import bytes_of
@@ -161,30 +161,53 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
             structs[name] = size
         inside = name if name in structs else ""
         for each in fields if inside else (Field(name, c_type, 0, size),):
-            is_written = None if not c_type or inside else "const" not in c_type
-            dtype, lanes = _dtype(each.c_type)
-            if not dtype and structures and "*" in each.c_type:  # a structure with a single type is a tensor of it
-                dtype, _ = _dtype(structures.element(_bare(each.c_type)))
-            bare = _bare(each.c_type)
-            if "*" in each.c_type and not dtype and bare not in ("", "void", "char", *_C_TYPES):
-                lanes = 2
-            is_empty = each.size == 1 and bare not in ("", "bool", "char", *_C_TYPES) and not is_pointer
-            is_empty &= not (structures and structures.fields(bare, 1))
-            values = structures.enumerators(bare) if structures and "*" not in each.c_type else ()
-            parameter = Parameter(
-                each.name, "u8" if is_empty else dtype, each.size, is_pointer or "*" in each.c_type, is_written, None,
-                lanes, lanes > 1, bare == "bool", is_empty, bool(dtype), (i, begin + each.offset), inside,
-                values,
-            )  # fmt: skip
-            args.append(_seen(parameter, flow, len(kernel.args), each.c_type))
+            one = _parameter(each, (i, begin + each.offset), inside, structures, is_pointer=is_pointer)
+            args.append(_seen(one, flow, len(kernel.args), each.c_type))
+    for place, (symbol, size) in flow.holders.items() if flow else ():
+        holder, fields = _fields_of_holder(place, symbol, size, flow, structures)
+        structs[holder] = size
+        for each in fields:
+            one = _parameter(each, (place, each.offset), holder, structures, is_pointer=False)
+            args.append(_seen(one, flow, len(kernel.args), each.c_type))
     twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}
     twice |= {"x", "y", "z", "w"}  # the fields of vectors
     args = [replace(e, name=f"{e.inside}_{e.name}") if e.inside and e.name in twice else e for e in args]
     args = [replace(e, name=safe_name(e.name, of_tensor=True)) if _is_tensor(e) else e for e in args]
-    given = ", ".join(dict.fromkeys(each.inside or each.name for each in args))
+    given = ", ".join(dict.fromkeys(each.inside or each.name for each in args if each.key[0] < VARIABLE))
     shown = f"{names[-1]}({given})" if len(names) == 1 else names[-1]
     shares = kernel.lds_bytes > 0 or any(each.kind == "hidden_dynamic_lds_size" for each in kernel.hidden)
     return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares, structs, symbol=kernel.name)
+
+
+def _parameter(field: Field, key: Key, inside: str, structures: Structures | None, *, is_pointer: bool) -> Parameter:
+    """Return a parameter, or a field of one, as the source declares it."""
+    c_type, bare = field.c_type, _bare(field.c_type)
+    dtype, lanes = _dtype(c_type)
+    if not dtype and structures and "*" in c_type:  # a structure with a single type is a tensor of it
+        dtype, _ = _dtype(structures.element(bare))
+    if "*" in c_type and not dtype and bare not in ("", "void", "char", *_C_TYPES):
+        lanes = 2
+    is_written = None if not c_type or inside else "const" not in c_type
+    is_empty = field.size == 1 and bare not in ("", "bool", "char", *_C_TYPES) and not is_pointer
+    is_empty &= not (structures and structures.fields(bare, 1))
+    values = structures.enumerators(bare) if structures and "*" not in c_type else ()
+    return Parameter(
+        field.name, "u8" if is_empty else dtype, field.size, is_pointer or "*" in c_type, is_written, None,
+        lanes, lanes > 1, bare == "bool", is_empty, bool(dtype), key, inside, values,
+    )  # fmt: skip
+
+
+def _fields_of_holder(
+    place: int, symbol: str, size: int, flow: Flow | None, structures: Structures | None
+) -> tuple[str, tuple[Field, ...]]:
+    """Return a name for what a variable holds, and its fields: as declared, or what the kernel loads."""
+    name = safe_name(unqualified(source_name(symbol)))
+    declared = structures.of_variable(name) if structures else None
+    if declared and declared[0] == size:
+        fields = declared[1]
+    else:
+        fields = _loaded_fields(name, place, size, flow) if flow else ()
+    return (name, fields) if len(fields) > 1 else (f"at_{name}", (replace(fields[0], name=name),))
 
 
 def _fields_behind(
@@ -266,7 +289,11 @@ def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> P
     """Return a parameter of a kernel with ``count`` parameters, with what PTX shows of it."""
     if flow is None or len(flow.types) != count or parameter.key in flow.escaped:
         return parameter
-    use, bound, of = flow.uses.get(parameter.key), flow.bounds.get(parameter.key), flow.types[parameter.key[0]]
+    use, bound, of = (
+        flow.uses.get(parameter.key),
+        flow.bounds.get(parameter.key),
+        "".join(flow.types[parameter.key[0] :][:1]),
+    )
     if use is None and not ("*" in c_type or (parameter.is_pointer and of in ("u64", "b64") and bound is None)):
         return replace(
             parameter,

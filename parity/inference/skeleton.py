@@ -41,6 +41,7 @@ from parity.inference.tensor_roles import (
     Tensors,
     Variable,
     constant_tables,
+    held_structures,
     result_variables,
     stride_kinds,
     structured_words,
@@ -318,7 +319,7 @@ def _keywords(
     types = [",".join(SUFFIXES.get(name, name) for name in each.types) or usual for each in alike]
     spelling = {SUFFIXES[name]: name for each in alike for name in each.types if SUFFIXES.get(name, name) != name}
     words, structs = structured_words(one, call.words)
-    symbols = {each.source: name for name, each in tables.items()}
+    symbols = {each.source: name for name, each in tables.items()} | held_structures(one)
     strides: Literal = "aligned" if max(map(most_lanes, alike)) > 1 else stride_kinds(spec, tensors)
     optional = (
         Keyword("structs", structs),

@@ -60,7 +60,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _KERNEL = re.compile(r"__global__(?:[^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(\w+)\s*\(([^{}()]*)\)\s*\{")
 _VARIABLE = re.compile(
     r"\b__(?:constant|device)__\s+(?:(?:static|extern|const|volatile|__\w+__)\s+)*"
-    r"([A-Za-z_][\w:<>, ]*?)\s+(\w+)\s*[\[;=]"
+    r"([A-Za-z_][\w:<>, ]*?(?:\s+|\s*\*\s*))(?:const\s+|__restrict__\s+)*(\w+)\s*[\[;=]"
 )
 """Matches the type and the name of a variable on the device."""
 _MOST = 64
@@ -130,7 +130,7 @@ class Structures:
 
     def of_variable(self, name: str) -> tuple[int, tuple[Field, ...]] | None:
         """Return the size and the fields of a variable's elements, or None if the text does not show them all."""
-        found = {match[1] for match in _VARIABLE.finditer(self._text) if match[2] == name}
+        found = {match[1].strip() for match in _VARIABLE.finditer(self._text) if match[2] == name}
         return self.whole(found.pop()) if len(found) == 1 else None
 
     def enumerators(self, c_type: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from parity.inference.data_flow import BEHIND
+from parity.inference.data_flow import BEHIND, VARIABLE
 from parity.inference.keywords import safe_name
 from parity.inference.signature import Parameter, Signature, constant_content, constant_dtype, element_dtype
 from parity.inference.spec import CONSTANT, InferredSpec
@@ -132,7 +132,7 @@ def structured_words(one: Signature, words: Sequence[str]) -> tuple[list[str], d
         if not (name := each.inside):
             outside.append(word)
             continue
-        if name not in structs:
+        if name not in structs and each.key[0] < VARIABLE:
             outside.append(name)
         fields = structs.setdefault(name, [])
         at = each.key[1] % BEHIND
@@ -144,6 +144,12 @@ def structured_words(one: Signature, words: Sequence[str]) -> tuple[list[str], d
         fields += _gap(len(fields), ends[name], widest, one.structs[name])
     behind = {each.inside for each in one.args if each.key[1] >= BEHIND}
     return outside, {"*" * (name in behind) + name: " ".join(_joined(fields)) for name, fields in structs.items()}
+
+
+def held_structures(one: Signature) -> dict[str, str]:
+    """Return the structures that variables hold, by the variable's name in the source."""
+    held = {each.key[0]: each.inside for each in one.args if each.key[0] >= VARIABLE}
+    return {source_name(symbol): held[place] for place, (symbol, _) in (one.flow.holders if one.flow else {}).items()}
 
 
 def _joined(fields: Sequence[str]) -> Iterator[str]:

@@ -666,6 +666,34 @@ def test_fields_of_a_structure_in_memory_are_numbers(inferred, parity):
     assert result.code == 0, result.text
 
 
+HOLDERS = """
+namespace scene { __device__ const float* factors; }
+struct Field { const float* heights; int width, rows; };
+__constant__ Field field;
+__device__ float* results;
+__global__ void scaled(const float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) results[i] = x[i] * scene::factors[i];
+}
+__global__ void highest(float* most) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= field.rows) return;
+    float high = field.heights[row * field.width];
+    for (int i = 1; i < field.width; i++) high = fmaxf(high, field.heights[row * field.width + i]);
+    most[row] = high;
+}
+"""
+
+
+def test_variables_that_hold_addresses_are_declared(inferred, parity):
+    text = inferred(HOLDERS)
+    assert "To be completed" not in text, text
+    assert 'symbols={"results": "at_results", "scene::factors": "at_factors"}' in text, text
+    assert 'structs={"field": "heights width:i32 rows:i32"}' in text and "heights: width rows" in text, text
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "5")
+    assert result.code == 0, result.text
+
+
 LARGE_TILES = """
 template <int ROWS, int SIZE> __global__ void tiles(const float* x, float* y, int rows) {
     extern __shared__ float tile[];
