@@ -74,6 +74,8 @@ _AS_UINT3 = "HIP's has a different type, which does not convert to uint3; writte
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 """Namespaces are short words that a program may use for something else."""
 _NAMESPACE_BEFORE, _NAMESPACE_AFTER = re.compile(r"\bnamespace\s+$"), re.compile(r"\s*::")
+_ALIAS_BEFORE = re.compile(r"\bnamespace\s+\w+(\s*=\s*)$")
+"""Matches what precedes the namespace of an alias; the group is the equals sign."""
 _USING_BEFORE, _WMMA, _ALIAS = (
     re.compile(r"\busing\s+namespace\s+$"), re.compile(r"\s*::\s*wmma\b"), re.compile(r"\s*=")
 )  # fmt: skip
@@ -251,10 +253,11 @@ class _FileTranslation:
 
     def _is_namespace(self, name: _Name) -> bool:
         """Return whether a word such as ``cub`` names CUDA's namespace; ``nvcuda::wmma`` is replaced as a whole."""
-        opened = _NAMESPACE_BEFORE.search(self.text[max(0, name.start - 40) : name.start])
+        before = self.text[max(0, name.start - 60) : name.start]
+        opened = _NAMESPACE_BEFORE.search(before)
         # A program that is ported already may have "namespace cub = hipcub;".
         if (opened and _ALIAS.match(self.text, name.end)) or not (
-            opened or _NAMESPACE_AFTER.match(self.text, name.end)
+            opened or _NAMESPACE_AFTER.match(self.text, name.end) or _ALIAS_BEFORE.search(before)
         ):
             return False
         if name.text == "nvcuda":
@@ -318,10 +321,14 @@ class _FileTranslation:
 
     def _without_wmma(self, name: _Name) -> None:
         """Replace ``nvcuda::wmma`` as a whole: HIP has one namespace."""
+        before = self.text[max(0, name.start - 60) : name.start]
         if inner := _WMMA.match(self.text, name.end):
             self._edits.append((name.end, inner.end(), ""))
-        elif using := _USING_BEFORE.search(self.text[max(0, name.start - 40) : name.start]):
+        elif using := _USING_BEFORE.search(before):
             self._edits.append((name.start - len(using[0]), name.start, "namespace wmma = "))
+        elif alias := _ALIAS_BEFORE.search(before):
+            self._edits.append((name.start - len(alias[1]), name.start, " { namespace wmma = "))
+            self._edits.append((name.end, name.end, "; }"))
 
     def _is_own(self, name: _Name) -> bool:
         before = self.text[max(0, name.start - 60) : name.start]

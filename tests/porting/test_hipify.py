@@ -260,6 +260,8 @@ def test_hipify_launch_bounds_with_template_commas_gets_parentheses(source, want
         ("using namespace nvcuda::wmma;", "using namespace rocwmma;"),
         ("nvcuda::wmma::mma_sync(d, a, b, c);", "rocwmma::mma_sync(d, a, b, c);"),
         ("namespace w = nvcuda :: wmma;", "namespace w = rocwmma;"),
+        ("namespace nv = nvcuda;", "namespace nv { namespace wmma = rocwmma; };"),
+        ("namespace c = cub;", "namespace c = hipcub;"),
     ],
 )
 def test_hipify_nvcuda_namespace_becomes_rocwmma(source, wanted):
