@@ -141,10 +141,12 @@ def _after_errors(source: Source, vendor: str, error: PortError) -> Iterator[Var
         yield Variant("folder", (next(filter(_CUDA_FOLDER.search, names), names[0]), header))
     compiled = [each for each in errors if not each.missing_header]
     if compiled and all(NOT_DEFINED in each.text for each in compiled):
-        # Only a file that defines the names can fix these errors.
+        # A file defines the names, or code that only newer GPUs or versions of CUDA compile.
         yield Variant("linked", undefined_names(error))
         yield Variant("defined", undefined_names(error))
         yield from _including(source)
+        if vendor == "amd":
+            yield Variant("newest", (ARCH, *_VERSIONS))
         if vendor == "amd" and error.translation and error.translation.empty_headers and not source.without:
             yield Variant("without", ())
         return

@@ -148,3 +148,14 @@ def test_linking_precedes_code_that_is_left_out_for_cuda(tmp_path, cache, with_n
     for one in build(tmp_path, ["m"], targets=["gfx1100", "sm_90"], cache=cache):
         assert not one.error and one.entries == ("_Z1jPi", "_Z1kPi"), (one.target, one.error)
         assert [each.flag for each in one.switches if "own.cu" in each.flag], one.target
+
+
+def test_definition_for_newer_gpus_is_compiled(tmp_path, cache):
+    (tmp_path / "m.cu").write_text(
+        "template <class T> __device__ float real(T x);\n"
+        "#if __CUDA_ARCH__ >= 800\ntemplate <> __device__ float real(int x) { return x; }\n#endif\n"
+        "__global__ void k(float* x) { x[0] = real(2); }\n"
+    )
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert [each.flag for each in one.switches] == ["-D__CUDA_ARCH__=800"]
