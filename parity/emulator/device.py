@@ -268,8 +268,12 @@ class Device:
     # --- variables of code objects ---
 
     def restore(self, code: CodeObject | None = None) -> None:
-        """Reset the variables of all code objects, or of one, to their initial values; launches do not reset them."""
+        """Reset the variables of all code objects, or of one, to their initial values, and what kernels have allocated.
+
+        Launches do not reset them.
+        """
         self._variables.restore(code)
+        self._memory.clear_heap()
 
     def symbol(self, code: CodeObject, name: str) -> Allocation:
         """Return the memory of a variable, ``__constant__`` or ``__device__``, by its name in the source.

@@ -277,6 +277,14 @@ class DeviceMemory:
         around = self.allocations[max(i - 1, 0) : i + 1]
         return min(around, key=lambda a: max(a.address - address, address - (a.address + a.size), 0), default=None)
 
+    def clear_heap(self) -> None:
+        """Release what kernels have allocated."""
+        if self._heap_used:
+            for m in self._maps:
+                m.madvise(mmap.MADV_DONTNEED, self.heap.start - self.base, self._heap_used)
+            self._arenas.clear()
+            self._heap_used = 0
+
     def _in_heap(self, address: int) -> Allocation | None:
         """Return the last allocation of a kernel that begins at or before an address."""
         end = (address - self.base) // 16 * 16
@@ -301,11 +309,7 @@ class DeviceMemory:
         for each in self._sparse:
             for m in self._maps:
                 m.madvise(mmap.MADV_DONTNEED, each.address - self.base, SPARSE)
-        if self._heap_used:
-            for m in self._maps:
-                m.madvise(mmap.MADV_DONTNEED, self.heap.start - self.base, self._heap_used)
-            self._arenas.clear()
-            self._heap_used = 0
+        self.clear_heap()
         self._sparse.clear()
         self._count = self._allocated = 0
         self.allocations.clear()
