@@ -268,12 +268,13 @@ class Device:
     # --- variables of code objects ---
 
     def restore(self, code: CodeObject | None = None) -> None:
-        """Reset the variables of all code objects, or of one, to their initial values, and what kernels have allocated.
+        """Reset the variables of one code object to their initial values, or of all, and release what kernels allocated.
 
         Launches do not reset them.
         """
         self._variables.restore(code)
-        self._memory.clear_heap()
+        if code is None:
+            self._memory.clear_heap()
 
     def symbol(self, code: CodeObject, name: str) -> Allocation:
         """Return the memory of a variable, ``__constant__`` or ``__device__``, by its name in the source.

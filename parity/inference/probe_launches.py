@@ -251,7 +251,7 @@ class ProbeLaunches:
         if not self._launches or self._instructions < 0:
             raise ProbeLimit
         self._launches -= 1
-        self._device.restore(self._code)
+        self._device.restore()
         for name, content in self._constants.items():
             self._device.write_symbol(self._code, name, content)
         arguments, contents = self._arguments(config, places)
