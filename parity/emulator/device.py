@@ -268,9 +268,9 @@ class Device:
     # --- variables of code objects ---
 
     def restore(self, code: CodeObject | None = None) -> None:
-        """Reset the variables of one code object to their initial values, or of all, and release what kernels allocated.
+        """Reset the variables of one code object to their initial values; launches do not reset them.
 
-        Launches do not reset them.
+        Without a code object, reset all variables, and release what kernels have allocated.
         """
         self._variables.restore(code)
         if code is None:
