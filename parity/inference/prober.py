@@ -44,6 +44,7 @@ from parity.inference.probe_launches import BUDGET, LARGE_BUDGET, InputFill, Pro
 from parity.inference.signature import constant_content
 from parity.inference.spec import (
     ALWAYS_FAULTS,
+    CONSTANT,
     FOLLOWS,
     RACES,
     InferredSpec,
@@ -76,9 +77,10 @@ _UNEXPLAINED = 3
 class ProbedKernel:
     """A kernel of a module by its symbol, with its arguments, its data flow, and its launches in host code.
 
-    ``limits`` are values that numbers may not exceed, such as the tile of a Triton kernel. ``usual`` are numbers for a
-    single launch. With ``lds_races``, launches continue after a data race in shared memory. With ``unset``, arguments
-    of one byte are 0. ``near`` are blocks of other kernels, for a kernel that no host code launches.
+    ``limits`` are values that numbers may not exceed, such as the tile of a Triton kernel. ``usual`` are numbers
+    for a single launch. With ``lds_races``, launches continue after a data race in shared memory. With ``unset``,
+    arguments of one byte are 0. Integers in ``__constant__`` variables are ``constant``. ``near`` are blocks of
+    other kernels, for a kernel that no host code launches.
     """
 
     code: CodeObject
@@ -90,6 +92,7 @@ class ProbedKernel:
     usual: Mapping[str, int] = field(default_factory=dict)
     lds_races: bool = False
     unset: bool = False
+    constant: int = CONSTANT
     near: tuple[Triple, ...] = ()
 
     @property
@@ -224,6 +227,9 @@ class Prober:
         if not spec and flags and not kernel.unset and experiment.launches.trapped:
             found = self._measure(replace(kernel, unset=True))
             return replace(found, unset=frozenset(flags)) if isinstance(found, InferredSpec) else found
+        if not spec and kernel.flow.tables and kernel.constant > 1:
+            found = self._measure(replace(kernel, constant=1))
+            return replace(found, constant=1) if isinstance(found, InferredSpec) else found
         return self._with_optional(kernel, spec) if spec else experiment.launches.race
 
     def with_written(self, kernel: ProbedKernel, spec: InferredSpec) -> InferredSpec:
@@ -233,7 +239,9 @@ class Prober:
         """
         key = *self._key(kernel), *spec.shapes.items(), *spec.made.items(), *spec.grid
         if key not in self._whole:
-            self._whole[key] = self._written_whole(replace(kernel, lds_races=bool(spec.race)), spec)
+            self._whole[key] = self._written_whole(
+                replace(kernel, lds_races=bool(spec.race), constant=spec.constant), spec
+            )
         return replace(spec, whole=self._whole[key])
 
     def _written_whole(self, kernel: ProbedKernel, spec: InferredSpec) -> frozenset[str]:
@@ -309,7 +317,8 @@ class Prober:
         numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in formulas)
         launches = ProbeLaunches(
             self._devices[budget], kernel.code, kernel.symbol, kernel.args, share, self._ended, budget,
-            dict(_constants(kernel.flow)), None if made else credible_blocks(kernel.name, kernel.launches, kernel.flow),
+            dict(_constants(kernel.flow, kernel.constant)),
+            None if made else credible_blocks(kernel.name, kernel.launches, kernel.flow),
             grows=grows, lds_races=kernel.lds_races, unset=kernel.unset,
             holders={place: source_name(symbol) for place, (symbol, _) in kernel.flow.holders.items()},
         )  # fmt: skip
@@ -356,8 +365,8 @@ def _listed(names: Collection[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _constants(flow: Flow) -> Iterator[tuple[str, Array]]:
-    """Yield the symbols of constants with their contents."""
+def _constants(flow: Flow, integer: int) -> Iterator[tuple[str, Array]]:
+    """Yield the symbols of constants with their contents, in which integers are ``integer``."""
     for symbol, table in flow.tables.items():
-        if (content := constant_content(table)) is not None:
+        if (content := constant_content(table, integer)) is not None:
             yield source_name(symbol), content

@@ -255,20 +255,20 @@ def constant_dtype(table: Table) -> str:
     return element_dtype(table.types) or (declared.pop() if len(declared) == 1 else "")
 
 
-def constant_content(table: Table) -> Array | None:
-    """Return a content for a ``__constant__`` variable: integers, and floating-point numbers, which are 1.
+def constant_content(table: Table, integer: int = CONSTANT) -> Array | None:
+    """Return a content for a ``__constant__`` variable: ``integer``, or floating-point numbers, which are 1.
 
     With zeros in the place of these numbers, a kernel may divide by 0 or write 0 everywhere. A structure of several
     types is its 32-bit words. None if neither the source nor the kernel shows what it contains.
     """
     if dtype := NUMBERS.get(constant_dtype(table)):
-        return dtype.convert(np.full(table.size // dtype.itemsize, 1 if dtype.is_float else CONSTANT))
+        return dtype.convert(np.full(table.size // dtype.itemsize, 1 if dtype.is_float else integer))
     content = bytearray(table.size)
     parts = table.dtypes or {at: element_dtype([kind]) for at, kind in table.parts.items()}
     for at, name in parts.items():
         if not (part := NUMBERS.get(name)):
             return None
-        value = 1 if part.is_float or part.itemsize < _WORD else CONSTANT
+        value = 1 if part.is_float or part.itemsize < _WORD else integer
         content[at : at + part.itemsize] = part.convert(np.full(1, value)).tobytes()
     return np.frombuffer(content, np.int32) if parts and not table.size % _WORD else None
 

@@ -27,6 +27,7 @@ from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import SUFFIXES, Probe, Signature, read_signature, type_variables
 from parity.inference.spec import (
     ALWAYS_FAULTS,
+    CONSTANT,
     FOLLOWS,
     GRID_EXTENTS,
     RACES,
@@ -190,7 +191,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: Attem
     # Positions in order lead the further the more there are of them.
     fixed = {name for name in _positions(kinds) if name not in written} if attempt.apart else set[str]()
     spec = _scaled(probed, attempt, fixed) if isinstance(probed, InferredSpec) else None
-    tables, unknown = constant_tables(one)
+    tables, unknown = constant_tables(one, spec.constant if spec else CONSTANT)
     counts = [name for name, each in tables.items() if not NUMBERS[each.dtype].is_float]
     if isinstance(probed, str) and not probed.startswith((RACES, ALWAYS_FAULTS)):
         unknown += [tables[name].source for name in counts]
@@ -203,7 +204,8 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: Attem
         spec = _with_ordered(spec, tensors) if attempt.ordered else spec
         tensors.inputs.update({table: each.dtype for table, each in tables.items()})
         shapes = {**spec.shapes, **{name: str(each.count) for name, each in (tables | results).items()}}
-        ranges = {**spec.ranges, **{name: tables[name].range for name in counts}}
+        small = {name for name in counts if spec.calm and tables[name].count > 1}
+        ranges = {**spec.ranges, **{name: "0..1" if name in small else tables[name].range for name in counts}}
         ranges |= dict.fromkeys(tables.keys() - ranges.keys(), *CALM_DATA) if spec.calm else {}
         spec = replace(spec, shapes=shapes, ranges=ranges)
         call = inferred_call(one, kinds, spec, {*tensors.inputs, *tensors.updates})

@@ -127,6 +127,7 @@ class InferredSpec:
         ranges: Ranges of the elements of integer tensors, as data streams.
         small: Integer tensors whose elements launches have tried only from 0 to 3.
         optional: Inputs that may be null.
+        constant: The largest integer in ``__constant__`` variables.
         unset: Flags that must be 0, because the kernel traps otherwise.
         is_measured: True if a single launch determines shapes and grid.
         calm: If not 0, all numbers have to be small and not negative; if 2, integers have to be 0 or 1.
@@ -151,6 +152,7 @@ class InferredSpec:
     ranges: Mapping[str, str] = field(default_factory=dict)
     small: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
+    constant: int = CONSTANT
     unset: frozenset[str] = frozenset()
     is_measured: bool = False
     calm: int = 0

@@ -27,20 +27,21 @@ _OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.
 class Variable:
     """A ``__constant__`` or ``__device__`` variable as the ``source`` spells it, with ``count`` elements.
 
-    ``values`` are the words of a structure with several types.
+    Integers are at most ``integer``. ``values`` are the words of a structure with several types.
     """
 
     source: str
     dtype: str
     count: int
     values: tuple[int, ...] = ()
+    integer: int = CONSTANT
 
     @property
     def range(self) -> str:
         """The data stream of integers."""
         if self.values:
             return ".".join(("values", *map(str, self.values)))
-        return f"{1 if self.count > 1 else CONSTANT}..{CONSTANT}"
+        return f"{min(1, self.integer - 1) if self.count > 1 else self.integer}..{self.integer}"
 
 
 @dataclass(frozen=True)
@@ -83,18 +84,18 @@ def written_tensors(pointers: Sequence[Parameter]) -> set[str]:
     return {*named[:1]} or {each.name for each in pointers[-1:]}
 
 
-def constant_tables(one: Signature) -> tuple[dict[str, Variable], list[str]]:
-    """Return the constants that the host fills, and the names of those whose content is unknown."""
+def constant_tables(one: Signature, integer: int = CONSTANT) -> tuple[dict[str, Variable], list[str]]:
+    """Return the constants that the host fills, with integers up to ``integer``, and the names of unknown ones."""
     found, unknown = dict[str, Variable](), list[str]()
     for symbol, table in (one.flow.tables if one.flow else {}).items():
         source = source_name(symbol)
-        dtype, content = constant_dtype(table), constant_content(table)
+        dtype, content = constant_dtype(table), constant_content(table, integer)
         if content is None:
             unknown.append(source)
             continue
         name = _tensor_name(one, source)
         words = () if dtype in NUMBERS else _repeated(content.tolist())
-        found[name] = Variable(source, dtype if dtype in NUMBERS else "i32", len(content), words)
+        found[name] = Variable(source, dtype if dtype in NUMBERS else "i32", len(content), words, integer)
     return found, unknown
 
 

@@ -614,6 +614,34 @@ def test_constants_have_the_types_that_the_source_declares(inferred):
     assert '"items": ("values.1065353216.16",)' in text, text
 
 
+SMALL_TABLES = """
+__constant__ int order[4];
+__constant__ int8_t steps[8];
+__global__ void permuted(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float own[4];
+    for (int k = 0; k < 4; k++) own[k] = x[4 * i + k];
+    for (int k = 0; k < 4; k++) y[4 * i + k] = own[order[k]];
+}
+__global__ void corner(const unsigned char* image, unsigned char* found, int width, int height) {
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    if (x < 3 || y < 3 || x >= width - 3 || y >= height - 3) return;
+    int tile[4] = {1, 2, 3, 4};
+    for (int i = 0; i < 8; i++) found[y * width + x] += image[y * width + x + steps[i]] + tile[steps[i] & 15];
+}
+void host(const unsigned char* image, unsigned char* found, int w, int h) {
+    corner<<<dim3((w + 15) / 16, (h + 15) / 16), dim3(16, 16)>>>(image, found, w, h);
+}
+"""
+
+
+def test_integers_of_a_table_are_small_if_large_ones_lead_outside(inferred):
+    text = inferred(SMALL_TABLES)
+    assert "To be completed" not in text, text
+    assert '"order": ("0..1",)' in text and '"steps": ("0..1",)' in text, text
+
+
 ENUMERATION = """
 enum class Activation { none, square = 4, negative };
 __global__ void activate(float* x, Activation kind, int n) {
