@@ -30,7 +30,16 @@ from parity.model.code_object import Kernel, plain, source_name, spelled, unqual
 from parity.model.finding import Finding
 from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
-from parity.porting import Switch, Translation, find_modules, is_cuda_source, kernels_of, setting_for, stubbed_libraries
+from parity.porting import (
+    MISSPELLED,
+    Switch,
+    Translation,
+    find_modules,
+    is_cuda_source,
+    kernels_of,
+    setting_for,
+    stubbed_libraries,
+)
 from parity.report.tables import coloured
 from parity.suite.loading import Suite, load_suite
 from parity.suite.settings import Project, find_project
@@ -261,8 +270,11 @@ def _libraries(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
         named = ", ".join(f'"{os.path.relpath(kernels / folder)}"' for folder in folders)
         yield f"headers found in other folders; to make this explicit: include = [{named}] in [tool.parity]", "dim"
     for header in _every(built, "made"):
-        how = f", {header.advice}" if header.advice else ""
         template = os.path.relpath(kernels / header.file)
+        if header.advice == MISSPELLED:
+            yield f"{header.name} is {template}: {header.advice}", "dim"
+            continue
+        how = f", {header.advice}" if header.advice else ""
         yield f"header generated from its template {template}{how}: {header.name}", "dim"
 
 

@@ -19,16 +19,29 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*cmakedefine(?P<number>01)?[ \t]+(?P<name>\w
 _INSERTION = re.compile(r"@(\w+)@|\$\{(\w+)\}")
 _LINES = re.compile(r"^[ \t]*@(\w+)@[ \t]*$", re.MULTILINE)
 """Matches a variable that stands for whole lines."""
+MISSPELLED = "Windows ignores case; correct the #include"
+"""Advice on a header whose name only Windows finds."""
 _ON = frozenset(("ON", "TRUE", "YES", "1"))
 
 
 @dataclass(frozen=True)
 class GeneratedHeader:
-    """A header that a build generates: its template, its text, and the switches of the template that are on."""
+    """A header that a build generates: its template, its text, and the switches of the template that are on.
+
+    The template is the header itself if the name in the source is ``misspelled``.
+    """
 
     template: Path
     text: str
-    on: tuple[str, ...]
+    on: tuple[str, ...] = ()
+    misspelled: bool = False
+
+    @property
+    def advice(self) -> str:
+        """How the header comes about."""
+        if self.misspelled:
+            return MISSPELLED
+        return f"with {' '.join(self.on)}" if self.on else ""
 
 
 def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> GeneratedHeader | None:

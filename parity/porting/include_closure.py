@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from parity.porting.cuda_names import header_rules
 from parity.porting.header_templates import GeneratedHeader, made_header
 from parity.porting.includes import (
     found_in,
+    found_on_windows,
     header_folders,
     header_folders_anywhere,
     included,
@@ -82,7 +84,7 @@ class _HeaderSearch:
             if not self._open:
                 self._open += [each for each in self._headers_around() if each not in self._files]
             if not self._open:
-                self._open += self._generated_headers()
+                self._open += [*self._misspelled_headers(), *self._generated_headers()]
         ambiguous = {header: places for header, places in self._ambiguous.items() if len(places) > 1}
         return Closure(self._files, tuple(self._folders[self._named :]), ambiguous, self._made)
 
@@ -131,6 +133,23 @@ class _HeaderSearch:
     def _folder_in_build_files(self, header: str) -> Path | None:
         folders = folders_of(self._source, self._project)
         return next((folder for folder in folders if is_file(folder / header)), None)
+
+    def _misspelled_headers(self) -> list[Path]:
+        """Find missing headers as Windows does, and include each from a header with the name in the source."""
+        found: list[Path] = []
+        for (bracket, header), folder in self._missing.items():
+            name = header.rpartition("../")[2]
+            if header in self._made or not _is_of_a_project(name, bracket) or found_in(header, self._folders):
+                continue
+            folders = searched(bracket, folder, self._folders)
+            if real := found_on_windows(header, folders, project_of(folder, self._kernels)):
+                path = folder / header
+                text = f'#include "{os.path.relpath(real, path.parent)}"\n'
+                self._made[header] = GeneratedHeader(real, text, misspelled=True)
+                self._texts[path] = text
+                self._folders.append(folder)
+                found.append(path)
+        return found
 
     def _generated_headers(self) -> list[Path]:
         """Generate missing headers from the project's templates, as if they were in the templates' folders."""

@@ -118,6 +118,31 @@ def header_folders_anywhere(header: str, project: Sequence[Path]) -> tuple[Path,
     return tuple(sorted(path.parents[len(parts) - 1] for path in paths if path.parts[-len(parts) :] == parts))
 
 
+def found_on_windows(header: str, folders: Iterable[Path], project: Sequence[Path]) -> Path | None:
+    """Return the only file that Windows finds, which ignores case: in the folders, or else anywhere in the project."""
+    parts = header.split("/")
+    for folder in folders:
+        found = [folder]
+        for part in parts:
+            found = [each for path in found for each in _alike(path, part)]
+        if len(files := list(filter(is_file, found))) == 1:
+            return Path(os.path.normpath(files[0]))
+    ending = tuple(part.lower() for part in parts if part != "..")
+    below = (path for paths in _headers_below(project[-1]).values() for path in paths)
+    named = [path for path in below if tuple(map(str.lower, path.parts[-len(ending) :])) == ending]
+    return named[0] if len(named) == 1 else None
+
+
+def _alike(folder: Path, name: str) -> list[Path]:
+    """Return the entries of a folder whose names differ from a name at most in case."""
+    if name in ("", ".", "..") or (folder / name).exists():
+        return [folder / name]
+    try:
+        return [each for each in folder.iterdir() if each.name.lower() == name.lower()]
+    except OSError:
+        return []
+
+
 def forget_folders() -> None:
     """Clear this process's caches of project files."""
     for each in (_headers_below, project_of, folders_of):

@@ -272,8 +272,7 @@ class _HipStaging:
             stubs=tuple(choice.stubs),
             around=tuple(map(source.name, source.around)),
             made=tuple(
-                Finding(header, source.name(each.template), 1, 1, f"with {' '.join(each.on)}" if each.on else "")
-                for header, each in source.made.items()
+                Finding(header, source.name(each.template), 1, 1, each.advice) for header, each in source.made.items()
             ),
             needs=(*self._compat.needs, *self._own),
             defects=self._compat.defects,

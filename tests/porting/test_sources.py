@@ -207,3 +207,26 @@ def test_closure_standard_header_is_not_generated(project):
     files(project, "stdint.h.in")
     assert not included_by(project, "#include <stdint.h>").made
     assert included_by(project, '#include "stdint.h"').made
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ('#include "Near.h"', "src/near.h"),
+        ('#include "Sub\\Part.h"', "src/sub/part.h"),
+        ('#include "../../other/there.h"', "src/Other/there.h"),
+        ('#include "../away/far.h"', "elsewhere/Away/Far.h"),
+        ("#include <Lib/Tools.h>", "include/lib/tools.h"),
+    ],
+)
+def test_closure_finds_headers_as_windows_does(project, line, path):
+    files(project, "src/near.h", "src/sub/part.h", "src/Other/there.h", "elsewhere/Away/Far.h", "include/lib/tools.h")
+    found = included_by(project, line)
+    assert project / path in found.files
+    (made,) = found.made.values()
+    assert made.template == project / path and "Windows" in made.advice
+
+
+def test_closure_leaves_standard_headers_to_the_compiler(project):
+    files(project, "src/String.h", "src/Vector", "src/Cuda.h")
+    assert not included_by(project, "#include <string.h>\n#include <vector>\n#include <cuda.h>").made
