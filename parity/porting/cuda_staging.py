@@ -169,7 +169,8 @@ class _CudaStaging:
 
     def _staged(self, host: HostCode) -> StagedCuda:
         source = self._source
-        if host != HostCode() or source.linked or source.chosen is not None or not is_plain(source.path):
+        is_whole = is_plain(source.path) and source.chosen is None and not (source.linked or source.made)
+        if host != HostCode() or not is_whole:
             return self._write(host)
         unit = Unit(source.path, source.folders, tuple(map(_forced, source.options.forced)), source.options.flags)
         return StagedCuda(unit, {path: source.name(path) for path in source.files})

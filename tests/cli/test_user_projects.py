@@ -222,6 +222,14 @@ def test_build_lists_generated_header_with_template(parity, foreign):
     assert result.code == 0
 
 
+def test_build_finds_header_that_is_spelled_in_another_case(parity, foreign, with_nvcc):
+    (foreign / "src" / "tiled.cu").write_text('#include "Tile.h"\n__global__ void tiled(int* x) { x[0] = TILE; }\n')
+    (foreign / "src" / "tile.h").write_text("#define TILE 3\n")
+    result = parity("build", "tiled", "--target", "gfx1100,sm_90")
+    assert "Tile.h is src/tile.h: Windows ignores case; correct the #include" in result.out.splitlines(), result.text
+    assert result.code == 0 and "empty" not in result.out
+
+
 def test_fork_runs_same_cases_and_lists_missing_kernels(parity, kernels, edit, tmp_path):
     (kernels / "sort.cu").unlink()
     edit(kernels / "affine.cu", "AFFINE_FLOAT(bf16)", "")
