@@ -232,3 +232,11 @@ extern "C" __global__ void k(float* x) {{ *x = {name}; }}
     for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
         assert not one.error and one.entries == ("k",), (one.target, one.error)
         assert [each.flag for each in one.switches] == ["-std=c++14"] * (one.target in targets), one.target
+
+
+def test_float_functions_of_namespace_std_compile(tmp_path, cache, with_nvcc):
+    (tmp_path / "k.cu").write_text(
+        '#include <cmath>\nextern "C" __global__ void k(float* x) { *x = std::sqrtf(*x) + std::powf(*x, 2.0f); }\n'
+    )
+    for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
+        assert not one.error and one.entries == ("k",), (one.target, one.error)
