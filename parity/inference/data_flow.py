@@ -63,12 +63,14 @@ class Table:
 
     ``parts`` are the types by byte offset. It is empty if the kernel computes where to read. ``dtypes`` are the dtypes
     by byte offset as the source declares them. It is empty if the reads show them, or if the source does not.
+    ``content`` are the integers that the host copies there, if the source lists all of them.
     """
 
     size: int
     types: frozenset[str]
     parts: Mapping[int, str] = field(default_factory=dict)
     dtypes: Mapping[int, str] = field(default_factory=dict)
+    content: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,8 @@ def constant_content(table: Table, integer: int = CONSTANT) -> Array | None:
     types is its 32-bit words. None if neither the source nor the kernel shows what it contains.
     """
     if dtype := NUMBERS.get(constant_dtype(table)):
+        if table.content and not dtype.is_float:
+            return dtype.convert(np.array(table.content))
         return dtype.convert(np.full(table.size // dtype.itemsize, 1 if dtype.is_float else integer))
     content = bytearray(table.size)
     parts = table.dtypes or {at: element_dtype([kind]) for at, kind in table.parts.items()}
@@ -274,7 +276,7 @@ def constant_content(table: Table, integer: int = CONSTANT) -> Array | None:
 
 
 def _with_declared_constants(flow: Flow, structures: Structures) -> Flow:
-    """Add what the source declares of constants whose reads do not show their types."""
+    """Add the types of constants whose reads do not show them, and the integers that the host copies there."""
     tables = dict(flow.tables)
     for symbol, table in tables.items():
         found = None if element_dtype(table.types) else structures.of_variable(unqualified(source_name(symbol)))
@@ -282,6 +284,10 @@ def _with_declared_constants(flow: Flow, structures: Structures) -> Flow:
             size, fields = found
             dtypes = {at + each.offset: _dtype(each.c_type)[0] for at in range(0, table.size, size) for each in fields}
             tables[symbol] = replace(table, dtypes=dtypes)
+    for symbol, table in tables.items():
+        dtype, content = NUMBERS.get(constant_dtype(table)), structures.copied_to(source_name(symbol))
+        if dtype and len(content) * dtype.itemsize == table.size:
+            tables[symbol] = replace(table, content=content)
     return replace(flow, tables=tables)
 
 

@@ -204,7 +204,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: Attem
         spec = _with_ordered(spec, tensors) if attempt.ordered else spec
         tensors.inputs.update({table: each.dtype for table, each in tables.items()})
         shapes = {**spec.shapes, **{name: str(each.count) for name, each in (tables | results).items()}}
-        small = {name for name in counts if spec.calm and tables[name].count > 1}
+        small = {name for name in counts if spec.calm and tables[name].count > 1 and not tables[name].values}
         ranges = {**spec.ranges, **{name: "0..1" if name in small else tables[name].range for name in counts}}
         ranges |= dict.fromkeys(tables.keys() - ranges.keys(), *CALM_DATA) if spec.calm else {}
         spec = replace(spec, shapes=shapes, ranges=ranges)

@@ -16,6 +16,7 @@ from pathlib import Path
 import tree_sitter
 
 from parity.inference.host_formulas import OPERATORS, parsed_arithmetic
+from parity.inference.host_tables import copied_integers
 from parity.platform.files import read_table
 from parity.porting import descendants, parse, source_of
 
@@ -132,6 +133,10 @@ class Structures:
         """Return the size and the fields of a variable's elements, or None if the text does not show them all."""
         found = {match[1].strip() for match in _VARIABLE.finditer(self._text) if match[2] == name}
         return self.whole(found.pop()) if len(found) == 1 else None
+
+    def copied_to(self, variable: str) -> tuple[int, ...]:
+        """Return the integers that host code copies into a variable, if the text lists them."""
+        return copied_integers(self._text, variable)
 
     def enumerators(self, c_type: str) -> tuple[int, ...]:
         """Return the values of an enumeration, or nothing for another type and for values that the text computes."""

@@ -27,7 +27,8 @@ _OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.
 class Variable:
     """A ``__constant__`` or ``__device__`` variable as the ``source`` spells it, with ``count`` elements.
 
-    Integers are at most ``integer``. ``values`` are the words of a structure with several types.
+    Integers are at most ``integer``. ``values`` are the integers that the host copies there, or the words of a
+    structure with several types.
     """
 
     source: str
@@ -94,7 +95,7 @@ def constant_tables(one: Signature, integer: int = CONSTANT) -> tuple[dict[str, 
             unknown.append(source)
             continue
         name = _tensor_name(one, source)
-        words = () if dtype in NUMBERS else _repeated(content.tolist())
+        words = table.content if dtype in NUMBERS else _repeated(content.tolist())
         found[name] = Variable(source, dtype if dtype in NUMBERS else "i32", len(content), words, integer)
     return found, unknown
 

@@ -614,6 +614,33 @@ def test_constants_have_the_types_that_the_source_declares(inferred):
     assert '"items": ("values.1065353216.16",)' in text, text
 
 
+COPIED_TABLES = """
+#include <cstdint>
+__constant__ uint8_t order[6];
+namespace tables { __device__ __constant__ int pairs[3][2]; }
+static const uint8_t order_host[6] = {5, 0x3, 1, /* the middle */ 2, 4, 0};
+void fill() {
+    const int host[3][2] = {{0, 1}, {2, 3}, {4, 5}};
+    cudaMemcpyToSymbol(order, order_host, sizeof(order_host));
+    cudaMemcpyToSymbol(tables::pairs, &host[0], sizeof(host), 0, cudaMemcpyHostToDevice);
+}
+__global__ void permuted(const float* x, float* y) {
+    __shared__ float own[6];
+    own[order[threadIdx.x]] = x[blockIdx.x * 6 + threadIdx.x];
+    __syncthreads();
+    int row = threadIdx.x / 2;
+    y[blockIdx.x * 6 + threadIdx.x] = own[tables::pairs[row][0]] + own[tables::pairs[row][1]];
+}
+void host(const float* x, float* y, int blocks) { permuted<<<blocks, 6>>>(x, y); }
+"""
+
+
+def test_tables_hold_what_the_host_copies(inferred):
+    text = inferred(COPIED_TABLES)
+    assert "To be completed" not in text, text
+    assert '"order": ("values.5.3.1.2.4.0",)' in text and '"pairs": ("values.0.1.2.3.4.5",)' in text, text
+
+
 SMALL_TABLES = """
 __constant__ int order[4];
 __constant__ int8_t steps[8];
