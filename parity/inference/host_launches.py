@@ -185,9 +185,14 @@ class HostTexts:
         return "\n".join(self._texts.get(one, "") for one in self._files(path))
 
     def structures(self, path: Path) -> Structures:
-        """Return the structures of a file and the headers of the project that it includes."""
+        """Return the structures of a file and the headers of the project that it includes.
+
+        Its constants may be filled by other files of its folder.
+        """
         if path not in self._structures:
-            self._structures[path] = Structures(self.whole(path))
+            beside = (text for other, text in self._texts.items() if other.parent == path.parent and other != path)
+            copies = "\n".join(text for text in beside if "MemcpyToSymbol" in text)
+            self._structures[path] = Structures(self.whole(path), copies)
         return self._structures[path]
 
     def _files(self, path: Path) -> list[Path]:

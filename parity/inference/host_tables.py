@@ -11,7 +11,7 @@ _COPY = re.compile(
 """Matches a copy of a variable or an array of the host, perhaps with a cast."""
 _INTEGER = re.compile(r"(-?)\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 _CHARACTER = re.compile(r"'(\w)'")
-_LARGEST = 2**63
+_LIMIT = 2**63
 
 
 def copied_integers(text: str, variable: str) -> tuple[int, ...]:
@@ -37,7 +37,8 @@ def _listed(text: str, start: int) -> tuple[int, ...]:
             break
     words = [word.strip() for word in re.sub(r"[{};]", ",", text[start : end + 1]).split(",")]
     numbers = [_integer(word) for word in words if word]
-    known = [each for each in numbers if each is not None and abs(each) < _LARGEST]
+    # The bits of a larger number, as of an unsigned one of 64 bits, are those of a negative number.
+    known = [each - 2 * _LIMIT if each >= _LIMIT else each for each in numbers if each is not None]
     return tuple(known) if len(known) == len(numbers) else ()
 
 

@@ -194,7 +194,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: Attem
     tables, unknown = constant_tables(one, spec.constant if spec else CONSTANT)
     counts = [name for name, each in tables.items() if not NUMBERS[each.dtype].is_float]
     if isinstance(probed, str) and not probed.startswith((RACES, ALWAYS_FAULTS)):
-        unknown += [tables[name].source for name in counts]
+        unknown += [tables[name].source for name in counts if not tables[name].values]
     tables = tables if spec else {}
     tensors = tensors_by_role(one, written, kinds, spec, cautious=attempt.cautious)
     for result, each in results.items():

@@ -99,11 +99,11 @@ def glm_vector(c_type: str) -> tuple[str, int] | None:
 
 
 class Structures:
-    """The structures that a text declares."""
+    """The structures that a text declares. Other texts may have ``copies`` into its variables."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, copies: str = "") -> None:
         text = f"{text}\n{_ACCESSORS}"
-        self._text = _COMMENT.sub(" ", text)
+        self._text, self._copies = _COMMENT.sub(" ", text), _COMMENT.sub(" ", copies)
         self._numbers = {a or c: b or d for a, b, c, d in _NUMBER.findall(self._text)}
         self._aliases = {b or c or e: a or d or f for a, b, c, d, e, f in _ALIAS.findall(text)}
         self._aliases |= dict.fromkeys(_ENUM.findall(text), "int")
@@ -135,8 +135,8 @@ class Structures:
         return self.whole(found.pop()) if len(found) == 1 else None
 
     def copied_to(self, variable: str) -> tuple[int, ...]:
-        """Return the integers that host code copies into a variable, if the text lists them."""
-        return copied_integers(self._text, variable)
+        """Return the integers that host code copies into a variable, if a text lists them."""
+        return copied_integers(self._text, variable) or copied_integers(self._copies, variable)
 
     def enumerators(self, c_type: str) -> tuple[int, ...]:
         """Return the values of an enumeration, or nothing for another type and for values that the text computes."""

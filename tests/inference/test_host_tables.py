@@ -13,7 +13,7 @@ from parity.inference.host_tables import copied_integers
         ("static const uint64_t t[2][2] = { {1u, 2ULL}, {3, 4} };", (1, 2, 3, 4)),
         ("int t = 7;", (7,)),
         ("int t[2] = {1, N};", ()),
-        ("int t[1] = {0x8000000000000000ull};", ()),
+        ("uint64_t t[1] = {0x8000000000000001ull};", (1 - 2**63,)),
         ("float t[2] = {1.5f, 2};", ()),
         ("int t[2]; t[0] = 3;", ()),
         ("int t[2] = {1, 2}; void other() { int t[2] = {3, 4}; }", ()),
