@@ -27,6 +27,7 @@ from parity.porting import staged_files
 from parity.porting.errors import PortError
 from parity.porting.hints import remedies
 from parity.porting.host_code import HostCode
+from parity.porting.implicit_includes import implied_types
 from parity.porting.includes import is_plain
 from parity.porting.kernel_templates import (
     INSTANTIATIONS,
@@ -87,7 +88,13 @@ class StagedCuda:
         if self.host == HostCode() and not self.needs:
             return None
         empty = tuple(header for header in self.host.empty_headers if header not in self.stubs)
-        return Translation(left_out=self.host.left_out, empty_headers=empty, stubs=self.stubs, needs=self.needs)
+        return Translation(
+            left_out=self.host.left_out,
+            empty_headers=empty,
+            stubs=self.stubs,
+            needs=self.needs,
+            implied=self.host.implied,
+        )
 
     def named(self, path: Path) -> str:
         """Return the name of a file, which does not depend on the place of the source."""
@@ -150,22 +157,26 @@ class _CudaStaging:
                 if any(each.missing_header for each in errors):
                     missed = nvcc.headers_missed(staged.unit, self._target, self._folder.parent)
                     errors += staged_files.missing_headers(missed, self._texts)
+                if new := implied_types(errors, self._texts.values(), staged.host.implied):
+                    host = replace(staged.host, implied=(*staged.host.implied, *new))
+                    staged = _with_removed_apis(self._staged(host), staged.removed_apis, staged.needs)
+                    continue
                 refused = [self._with_source_names(each, staged) for each in warnings(error.log)]
                 supplied = [each for each in headers_for((*errors, *refused)) if each[0] not in staged.removed_apis]
-                host: HostCode | None = staged.host
+                more: HostCode | None = staged.host
                 if not supplied:
                     lacks = (lambda name: bool(needed_for(name))) if self._source.without else None
                     coarse = rounds >= staged_files.FINE_ROUNDS
-                    host = repair(staged.host, self._texts, errors, coarse=coarse, lacks=lacks)
-                if host is None or rounds == staged_files.ROUNDS or (host.stuck and not tolerate_device_errors):
+                    more = repair(staged.host, self._texts, errors, coarse=coarse, lacks=lacks)
+                if more is None or rounds == staged_files.ROUNDS or (more.stuck and not tolerate_device_errors):
                     raise self._port_error(error, staged) from None
                 # Supplying absent headers and removed APIs does not count as a round.
-                rounds += not supplied and len(host.empty_headers) == len(staged.host.empty_headers)
+                rounds += not supplied and len(more.empty_headers) == len(staged.host.empty_headers)
                 removed_apis = tuple(dict.fromkeys((*staged.removed_apis, *(header for header, _ in supplied))))
                 needs = {each.name: each for each in staged.needs}
                 for _, each in supplied:
                     needs.setdefault(each.name, each)
-                staged = _with_removed_apis(self._staged(host), removed_apis, tuple(needs.values()))
+                staged = _with_removed_apis(self._staged(more), removed_apis, tuple(needs.values()))
 
     def _staged(self, host: HostCode) -> StagedCuda:
         source = self._source
@@ -195,6 +206,9 @@ class _CudaStaging:
             staged_files.write(empty / LIBRARY_NAMES, library_names(source.files.values(), cuda=cuda_toolkit.headers()))
         forced = {path: str(self._place(Path(path))) for path in source.options.forced if Path(path) in source.files}
         standard, others = staged_files.repair_headers(host, stubs=False)
+        implied = (self._folder / staged_files.IMPLIED,) if host.implied else ()
+        for path in implied:
+            staged_files.write(path, "\n".join((*host.implied, "")))
         unit = Unit(
             self._place(source.path),
             (
@@ -203,7 +217,10 @@ class _CudaStaging:
                 *((curand,) if curand else ()),
                 *((STUBS, HIP_ON_CUDA) if stubs else ()),
             ),
-            (*map(str, (*standard, *others)), *(forced.get(name, _forced(name)) for name in source.options.forced)),
+            (
+                *map(str, (*standard, *implied, *others)),
+                *(forced.get(name, _forced(name)) for name in source.options.forced),
+            ),
             source.options.flags,
         )
         return StagedCuda(unit, originals, host, stubs)

@@ -16,6 +16,8 @@ from parity.porting.sources import Source
 
 EMPTY = "empty"
 """The folder with empty files for absent headers."""
+IMPLIED = "implied.h"
+"""The file with lines for names that absent headers would have provided."""
 FINE_ROUNDS, ROUNDS = 8, 16
 """Rounds of repairs that remove parts of functions, and all rounds; an error that remains is the user's."""
 

@@ -58,7 +58,6 @@ from parity.porting.wavefront_width import for_64_lanes
 WIDE = 64
 """The lanes of a wavefront of which CUDA's warps are only a half."""
 
-_IMPLIED = "implied.h"
 """The header with declarations that absent headers would have provided."""
 _STUBS, _HOST, _LIBRARIES = "stubs", "host", "libraries"
 """Folders for stubs. Those in ``_HOST`` precede an installed ROCm's headers, which are broken or conflict."""
@@ -184,7 +183,7 @@ class _HipStaging:
             *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted),
         )
         if lines:
-            staged_files.write(folder / _IMPLIED, "\n".join((*lines, "")))
+            staged_files.write(folder / staged_files.IMPLIED, "\n".join((*lines, "")))
         libraries = (folder / _LIBRARIES).resolve()
         real = {
             library.name: library.link_into(libraries / str(place), path)
@@ -207,7 +206,7 @@ class _HipStaging:
             (
                 *(() if source.ported else (HIP_RUNTIME, *self._compat.headers)),
                 *standard,
-                *(((folder / _IMPLIED).resolve(),) if lines else ()),
+                *(((folder / staged_files.IMPLIED).resolve(),) if lines else ()),
                 *others,
                 *(library.first for library in choice.real if library.first),
                 *map(self._forced, source.options.forced),

@@ -240,3 +240,13 @@ def test_float_functions_of_namespace_std_compile(tmp_path, cache, with_nvcc):
     )
     for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
         assert not one.error and one.entries == ("k",), (one.target, one.error)
+
+
+def test_types_of_absent_headers_are_supplied_on_both_sides(tmp_path, cache, with_nvcc):
+    (tmp_path / "k.cu").write_text(
+        "#include <GL/absent.h>\nstruct Buffer { GLuint name; int count; };\n"
+        'extern "C" __global__ void k(Buffer buffer, int* x) { x[0] = buffer.count; }\n'
+    )
+    for one in build(tmp_path, targets=["gfx1100", "sm_90"], cache=cache):
+        assert not one.error and one.entries == ("k",), (one.target, one.error)
+        assert one.translation.implied == ("typedef unsigned int GLuint;",)
