@@ -123,7 +123,7 @@ def inferred_call(
             if each.name in spec.unset:
                 choices[word] = (0,)
             elif each.values:
-                choices.setdefault(word, each.values)
+                choices.setdefault(word, each.values[-1:] if spec.calm else each.values)  # the last one was tried
             elif each.is_bool:
                 choices[word] = _BOOLEANS
             elif spec.calm and _is_real(kind):

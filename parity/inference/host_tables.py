@@ -37,7 +37,7 @@ def _listed(text: str, start: int) -> tuple[int, ...]:
             break
     words = [word.strip() for word in re.sub(r"[{};]", ",", text[start : end + 1]).split(",")]
     numbers = [_integer(word) for word in words if word]
-    # The bits of a larger number, as of an unsigned one of 64 bits, are those of a negative number.
+    # A larger number has 64 bits without a sign. A negative number has the same bits.
     known = [each - 2 * _LIMIT if each >= _LIMIT else each for each in numbers if each is not None]
     return tuple(known) if len(known) == len(numbers) else ()
 

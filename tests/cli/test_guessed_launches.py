@@ -749,6 +749,24 @@ def test_variables_that_hold_addresses_are_declared(inferred, parity):
     assert result.code == 0, result.text
 
 
+UNUSED_ENUMERATOR = """
+enum Border { none, clamped };
+__global__ void shifted(const float* x, float* y, Border border, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int at = i - 20;
+    if (at < 0 && border == clamped) at = 0;
+    y[i] = x[at] + blockDim.x * gridDim.x;
+}
+void host(const float* x, float* y) { shifted<<<1, 8>>>(x, y, clamped, 8); }
+"""
+
+
+def test_enumerator_that_leads_outside_is_not_drawn(inferred):
+    text = inferred(UNUSED_ENUMERATOR)
+    assert "To be completed" not in text and 'choices={"border": (1,)' in text, text
+
+
 LARGE_TILES = """
 template <int ROWS, int SIZE> __global__ void tiles(const float* x, float* y, int rows) {
     extern __shared__ float tile[];
