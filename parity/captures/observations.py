@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from parity.captures.file import Capture, CapturedAllocation, CapturedLaunch
+from parity.inference.data_flow import BEHIND
 from parity.inference.observed_launches import ObservedLaunch, observed_spec, single_spec
 from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.spec import InferredSpec, KernelArgument
@@ -57,7 +58,7 @@ class CapturedKernels:
     def _observed(self, symbol: str, args: Sequence[KernelArgument]) -> Iterator[ObservedLaunch]:
         seen = set[object]()
         for launch in self._launches.get(source_name(symbol), ()):
-            values = _values(launch, args)
+            values = self._values(launch, args)
             if values is None:
                 continue
             places = {each.name: values[each.name] for each in args if each.is_pointer}
@@ -76,29 +77,42 @@ class CapturedKernels:
 
     def _content(self, one: CapturedAllocation | None, start: int, size: int, argument: KernelArgument) -> Array:
         """Return the recorded elements of a tensor before a launch: those up to a gap in the recording."""
-        kind, end = argument.dtype, start + size * argument.dtype.itemsize
+        kind = argument.dtype
+        data = self._recorded(one, start, start + size * kind.itemsize) if one else b""
+        return np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind.numpy)
+
+    def _recorded(self, one: CapturedAllocation, start: int, end: int) -> bytes:
+        """Return the bytes of an allocation before a launch, up to a gap in the recording."""
         data = bytearray()
-        for begin, stored in self._capture.allocation(one, after=False) if one else ():
+        for begin, stored in self._capture.allocation(one, after=False):
             if begin <= start + len(data) < begin + len(stored):
                 data += stored[start + len(data) - begin : end - begin]
-        return np.frombuffer(bytes(data[: len(data) // kind.itemsize * kind.itemsize]), kind.numpy)
+        return bytes(data)
 
+    def _values(self, launch: CapturedLaunch, args: Sequence[KernelArgument]) -> Mapping[str, int] | None:
+        """Return the bits of each argument, or None if the launch passed arguments of other sizes.
 
-def _values(launch: CapturedLaunch, args: Sequence[KernelArgument]) -> Mapping[str, int] | None:
-    """Return the bits of each argument, or None if the launch passed arguments of other sizes."""
-    found = {}
-    for each in args:
-        position, offset = each.key
-        if position >= len(launch.parameters):
-            return None
-        data = bytes.fromhex(launch.parameters[position][1])
-        size = 8 if each.is_pointer else each.dtype.itemsize
-        part = data[offset : offset + size]
-        if len(part) != size:
-            return None
-        is_signed = not each.is_pointer and not each.dtype.is_float and each.dtype.numpy.kind == "i"
-        found[each.name] = int.from_bytes(part, "little", signed=is_signed)
-    return found
+        Fields of a structure in memory are read from the recording.
+        """
+        found = {}
+        for each in args:
+            position, offset = each.key
+            if position >= len(launch.parameters):
+                return None
+            data = bytes.fromhex(launch.parameters[position][1])
+            size = 8 if each.is_pointer else each.dtype.itemsize
+            if offset >= BEHIND:
+                address = int.from_bytes(data, "little") + offset - BEHIND
+                holding = (one for one in launch.allocations if one.address <= address < one.address + one.size)
+                parts = (self._recorded(one, (at := address - one.address), at + size) for one in holding)
+                part = next(parts, b"")
+            else:
+                part = data[offset : offset + size]
+            if len(part) != size:
+                return None
+            is_signed = not each.is_pointer and not each.dtype.is_float and each.dtype.numpy.kind == "i"
+            found[each.name] = int.from_bytes(part, "little", signed=is_signed)
+        return found
 
 
 def _memory(

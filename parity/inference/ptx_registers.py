@@ -6,7 +6,7 @@ import math
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from parity.emulator.instruction import Instruction
@@ -109,27 +109,29 @@ class Registers:
             for place in {place for place, offset in self._values(base) if not offset}:
                 for i, register in enumerate(REGISTER.findall(target)):
                     fields[register] = (place, at + i * size), kind
+        only_loaded = self._only_loaded(fields.values())
         fields |= self._held
         addresses = {each for _, _, address, *_ in self._accesses for each in self._closure(address, self._moved)}
         self._members = {key for register, (key, kind) in fields.items() if register in addresses and "64" in kind}
         self.holders = {place: self._fillable[place - VARIABLE] for place, _ in self._members if place >= VARIABLE}
-        structures = {place for place, _ in self._members} | self._only_loaded()
+        structures = {place for place, _ in self._members} | only_loaded
         for register, (key, kind) in fields.items():
             if key[0] in structures:
                 self._loaded.setdefault(register, set()).add(key)
                 self._parts[key] = kind
                 self._fetched.discard(register)
 
-    def _only_loaded(self) -> set[int]:
-        """Return the arguments that point to what the kernel loads, at fixed places and as several types."""
-        kinds = dict[int, set[str]]()
+    def _only_loaded(self, fields: Iterable[tuple[Key, str]]) -> set[int]:
+        """Return the arguments that point to several fields of several types, of which the kernel only loads some."""
+        offsets, types = dict[int, set[int]](), dict[int, set[tuple[bool, int]]]()
+        for (place, at), kind in fields:
+            offsets.setdefault(place, set()).add(at)
+            types.setdefault(place, set()).add((kind[0] == "f", bytes_of(kind)))
         others = {place for each in self._passed | self._stored for place, _ in self._keys(each)}
-        for what, kind, address, *_ in self._accesses:
-            is_fixed = what == "ld" and all(len(self._made.get(each, ())) < 2 for each in self._slice(address))
-            for place, _ in self._keys(address):
-                kinds.setdefault(place, set()).add(kind)
-                others |= set() if is_fixed else {place}
-        return {place for place, found in kinds.items() if len(found) > 1 and place not in others}
+        for what, _, address, *_ in self._accesses:
+            if what != "ld" or any(len(self._made.get(each, ())) > 1 for each in self._slice(address)):
+                others |= {place for place, _ in self._keys(address)}
+        return {place for place in offsets if len(offsets[place]) > 1 and len(types[place]) > 1} - others
 
     def _integers(self) -> Iterator[tuple[str, str, int, int]]:
         """Yield loads of integers: the register, the base and the byte of the address, and the size."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parity.build.modules import build, build_suite
-from parity.inference.data_flow import Flow
+from parity.inference.data_flow import BEHIND, Flow
 from parity.inference.ptx_dataflow import flows
 
 HEAD = "struct Both { const float* x; float* out; int n; };\n__device__ __noinline__ void put(float* p) { *p = 1; }\n"
@@ -327,3 +327,31 @@ TABLES = """
 
 def test_tables_of_virtual_functions_and_of_libraries_are_no_results():
     assert set(flows(TABLES)["filled"].variables) == {"results"}
+
+
+READ_STRUCTURE = """
+.visible .entry k(.param .u64 k_param_0, .param .u64 k_param_1, .param .u64 k_param_2)
+{
+	ld.param.u64 %rd1, [k_param_0];
+	ld.param.u64 %rd2, [k_param_1];
+	ld.param.u64 %rd3, [k_param_2];
+	cvta.to.global.u64 %rd4, %rd1;
+	cvta.to.global.u64 %rd5, %rd2;
+	cvta.to.global.u64 %rd6, %rd3;
+	ld.global.u32 %r1, [%rd4];
+	ld.global.f32 %f1, [%rd4+4];
+	ld.global.u32 %r2, [%rd5];
+	ld.global.s32 %r3, [%rd5+4];
+	st.global.f32 [%rd6], %f1;
+	ret;
+}
+"""
+
+
+def test_structure_that_is_only_read_has_fields_of_several_types():
+    """Two integers may be an array."""
+    loaded = flows(READ_STRUCTURE)["k"].loaded
+    assert {(place, at - BEHIND): kind for (place, at), kind in loaded.items() if at >= BEHIND} == {
+        (0, 0): "u32",
+        (0, 4): "f32",
+    }
