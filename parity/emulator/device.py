@@ -17,7 +17,7 @@ from parity.emulator.language import Dim3, Language, LaunchShape
 from parity.emulator.launch_checks import check_shape
 from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.loading import KernelLoader, LoadedKernel
-from parity.emulator.memory import READABLE, TRACED, WRITABLE, Allocation, Bytes, DeviceMemory, zeroed_pages
+from parity.emulator.memory import HEAP, READABLE, TRACED, WRITABLE, Allocation, Bytes, DeviceMemory, zeroed_pages
 from parity.emulator.printing import RECORD, SHOWN, printed
 from parity.emulator.programs import Kind, Programs
 from parity.emulator.runtime_headers import constants, structure
@@ -66,7 +66,8 @@ class Device:
         capacity: the size of device memory, in bytes.
         textures: whether programs bind textures of linear memory. Kernels that use one are refused otherwise.
         spread: place each allocation across another multiple of 4 GiB (``DeviceMemory``); not on unchecked devices.
-        memory: existing memory to use; ``capacity`` and ``spread`` then have no effect.
+        heap: the addresses for memory that kernels allocate, in bytes.
+        memory: existing memory to use; ``capacity``, ``spread`` and ``heap`` then have no effect.
         cores: the threads of the host that an unchecked device may use for a launch whose workgroups are independent.
             Without data races between workgroups, the results do not depend on it.
     """
@@ -85,6 +86,7 @@ class Device:
         cache: Cache | None = None,
         capacity: int = 1 << 30,
         spread: bool = True,
+        heap: int = HEAP,
         memory: DeviceMemory | None = None,
         cores: int = 1,
         textures: bool = False,
@@ -94,7 +96,7 @@ class Device:
         self._fresh = WRITABLE | READABLE if initialized else WRITABLE
         kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
         # Unchecked code may write anywhere in a memory, and every written page takes space.
-        self._memory = memory = memory or DeviceMemory(capacity, spread=spread and (checked or traced))
+        self._memory = memory = memory or DeviceMemory(capacity, spread=spread and (checked or traced), heap=heap)
         self._logged = 0  # records before the last launch
         self._earlier = 0  # the ordinal of the last wavefront before the last launch
         self._workgroups = Workgroups(memory, 1 if checked or traced or counted or shadow else cores)
@@ -209,6 +211,11 @@ class Device:
         """
         assert self._trace is not None
         return self._trace.accessed(self._memory.span(allocation), self._earlier)
+
+    @property
+    def addresses(self) -> range:
+        """The addresses of the device's memory."""
+        return range(self._memory.base, self._memory.base + self._memory.size)
 
     @property
     def has_sparse_memory(self) -> bool:

@@ -33,8 +33,8 @@ SPARSE = 1 << 37
 """Bytes of the largest sparse allocation."""
 HEAP = 1 << 37
 """Address space for the memory that kernels allocate themselves."""
-_FAR_ARENAS = 1 << 32
-"""Address space for the far arenas of a launch, of which each thread has one."""
+_FAR_SHARE = 32
+"""The part of the heap's address space that the far arenas of a launch may take. Each thread has one."""
 _FAR_ARENA = 1 << 24
 """The largest far arena: twice CUDA's default for a whole device."""
 _NEAR_ARENA: int = constants("memory.h")["NEAR_ARENA"]
@@ -80,20 +80,24 @@ class DeviceMemory:
     and in a memory that is not spread, allocations follow each other.
 
     State of a byte (``enum ByteState``): 0 not allocated, 1 allocated and never written, 2 read-only, 3 written. The
-    first ``system`` bytes hold the read-only data of a launch (arguments, dispatch packet). ``reserve`` takes bytes
-    from the end.
+    first ``system`` bytes hold the read-only data of a launch (arguments, dispatch packet). ``heap`` bytes of addresses
+    are for what kernels allocate. ``reserve`` takes bytes from the end.
     """
 
     base = BASE
     """Device address of the first byte."""
+    discard = getattr(mmap, "MADV_DONTNEED", 0)
+    """How to return pages to the system, which then are zero."""
 
-    def __init__(self, capacity: int = 1 << 30, system: int = 1 << 16, *, spread: bool = True) -> None:
+    def __init__(
+        self, capacity: int = 1 << 30, system: int = 1 << 16, *, spread: bool = True, heap: int = HEAP
+    ) -> None:
         self.capacity, self._system = capacity, system
         try:
             self.slots = _SLOTS if spread else 1
             before = self.slots * _SLOT + _SPARSE_BUFFERS * SPARSE if spread else capacity
-            self._maps = [_map(before + HEAP + capacity) for _ in range(2)]
-            self.heap = range(self.base + before, self.base + before + HEAP)
+            self._maps = [_map(before + heap + capacity) for _ in range(2)]
+            self.heap = range(self.base + before, self.base + before + heap)
         except OSError:
             self.slots = 1
             self._maps = [_map(capacity) for _ in range(2)]
@@ -191,7 +195,7 @@ class DeviceMemory:
         """
         if found := self._arenas.get(threads):
             return found
-        far_bytes = min(_FAR_ARENA, _FAR_ARENAS // threads // mmap.PAGESIZE * mmap.PAGESIZE)
+        far_bytes = min(_FAR_ARENA, len(self.heap) // _FAR_SHARE // threads // mmap.PAGESIZE * mmap.PAGESIZE)
         near_bytes = -(-threads * _NEAR_ARENA // mmap.PAGESIZE) * mmap.PAGESIZE
         start, needed = self._heap_used, near_bytes + threads * far_bytes
         if needed > len(self.heap) - start:
@@ -281,7 +285,7 @@ class DeviceMemory:
         """Release what kernels have allocated."""
         if self._heap_used:
             for m in self._maps:
-                m.madvise(mmap.MADV_DONTNEED, self.heap.start - self.base, self._heap_used)
+                m.madvise(self.discard, self.heap.start - self.base, self._heap_used)
             self._arenas.clear()
             self._heap_used = 0
 

@@ -30,6 +30,8 @@ from parity.platform.cache import Cache, default_root
 
 CAPACITY = 8 << 30
 """Address space for device memory in bytes. It exceeds the memory because freed addresses are not always reused."""
+_HEAP = 1 << 30
+"""Address space for what kernels allocate. A program must not have its own memory there, so it is small."""
 
 INSTRUCTIONS = 500_000_000
 """Instruction budget of one launch, to stop endless loops."""
@@ -71,6 +73,7 @@ class Runtime:
             cache=Cache(default_root() / "emulator"),
             capacity=CAPACITY,
             spread=False,
+            heap=_HEAP,
         )
         self._base = self._device.allocate(0, "base").address
         self._live: dict[int, Allocation] = {}
@@ -112,7 +115,8 @@ class Runtime:
 
     def do_hello(self, *_: Any) -> tuple[int, bytes]:
         """Return the number of GPUs, and the start and size of their memory."""
-        return len(self._targets), struct.pack("<2Q", self._base & -4096, CAPACITY)
+        start = self._base & -4096
+        return len(self._targets), struct.pack("<2Q", start, self._device.addresses.stop - start)
 
     def do_nothing(self, *_: Any) -> None:
         """Do nothing. Fails only if the device has an error."""

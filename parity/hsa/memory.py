@@ -14,8 +14,8 @@ BASE = 0x2000_0000_0000
 """Device address of the first byte, in both processes: far from where Linux places programs and libraries."""
 
 SPACE = 64 << 30
-RESERVED = 4 << 30
-"""Bytes at the end for the emulator: variables, LDS, scratch memory."""
+RESERVED, HEAP = 12 << 30, 8 << 30
+"""Bytes at the end for the emulator: first what kernels allocate, then variables, LDS and scratch memory."""
 _SYSTEM = 1 << 16
 _SLOT = 1 << 32
 _MAP_FIXED = 0x10  # of Linux
@@ -31,9 +31,10 @@ class SharedMemory(DeviceMemory):
     """
 
     base = BASE
+    discard = mmap.MADV_REMOVE
 
     def __init__(self, data: int, state: int) -> None:
-        self.capacity, self._system = RESERVED + _SYSTEM, _SYSTEM
+        self.capacity, self._system = RESERVED - HEAP + _SYSTEM, _SYSTEM
         self.slots = SPACE // _SLOT
         self._files = data, state
         self._maps = [mmap.mmap(file, SPACE, flags=mmap.MAP_SHARED | NO_RESERVE) for file in self._files]
@@ -41,7 +42,9 @@ class SharedMemory(DeviceMemory):
         self.size = self.end = SPACE
         self.allocations = []
         self._freed, self._bounds = {}, []
-        self._count = self._allocated = 0
+        self._count = self._allocated = self._heap_used = 0
+        self._arenas = {}
+        self.heap = range(BASE + SPACE - RESERVED, BASE + SPACE - RESERVED + HEAP)
         self._by_address: dict[int, Allocation] = {}
 
     @property

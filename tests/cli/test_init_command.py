@@ -637,8 +637,8 @@ def test_init_interrupted_in_trial_of_declarations_continues_later(parity, tmp_p
 
 def test_init_null_pointer_in_a_variable_is_no_access_before_a_buffer(parity, sources, with_nvcc):
     sources(
-        filled="__device__ float* table;\n__global__ void filled(float* y, int n) {\n"
-        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = table[i];\n}\n"
+        filled="__device__ float* tables[2];\n__global__ void filled(float* y, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = tables[i % 2][i];\n}\n"
     )
     made = parity("init", "--kernels", "src")
     assert made.code == init.NOTHING_DECLARED and "before a buffer" not in made.err, made.err
@@ -774,7 +774,8 @@ def test_init_kernel_with_race_is_a_finding(parity, tmp_path, sources, with_nvcc
 SETTINGS = """struct Settings { long size; float scale; int shift; };
 __global__ void scaled(const Settings* settings, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = i * settings->scale + settings->shift + (settings->size > 3);
+    const Settings own = settings[i % 2];
+    if (i < n) y[i] = i * own.scale + own.shift + (own.size > 3);
 }
 """
 

@@ -35,7 +35,7 @@ def test_table_has_all_functions_that_amds_runtime_needs():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("BASE", memory.BASE), ("SPACE", memory.SPACE), ("HEAP_END", memory.SPACE - memory.RESERVED)]
+    ("name", "value"), [("BASE", memory.BASE), ("SPACE", memory.SPACE), ("HOST_END", memory.SPACE - memory.RESERVED)]
 )
 def test_address_space_is_the_same_in_both_processes(name, value):
     (text,) = re.findall(rf"#define {name} \(?(.+?)\)?\s*//", HEADER.read_text())

@@ -62,7 +62,7 @@ extern int agent_count;  // GPUs; agent 0 is the CPU, agent i the GPU i - 1
 #define SPACE (64ull << 30)           // bytes of address space
 #define DEVICE_BEGIN (1ull << 20)     // memory of GPUs; the first accesses of race detection are here
 #define HOST_BEGIN ((40ull << 30) + (16 << 20))  // memory of the host that GPUs can access
-#define HEAP_END (60ull << 30)        // the rest belongs to the emulator
+#define HOST_END (52ull << 30)        // the rest belongs to the emulator
 enum { WRITABLE = 1, WRITTEN = 3 };   // ByteState of the emulator
 struct Block {
     struct Block *next;

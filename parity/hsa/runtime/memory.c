@@ -35,7 +35,7 @@ static uint64_t up(uint64_t value, uint64_t step) { return (value + step - 1) / 
 
 struct Block *memory_allocate(int agent, size_t size, uint64_t alignment, uint8_t initial, const char *name) {
     const int region = agent == 0;
-    const uint64_t end = BASE + (region ? HEAP_END : HOST_BEGIN), room = size ? size : 1;
+    const uint64_t end = BASE + (region ? HOST_END : HOST_BEGIN), room = size ? size : 1;
     struct Block *block = calloc(1, sizeof *block), **place;
     if (!block) return NULL;
     pthread_mutex_lock(&lock);
