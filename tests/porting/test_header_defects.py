@@ -21,6 +21,7 @@ SOURCE = """
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
+#include <cuComplex.h>
 namespace {
 #define FOUND(f)                                                                                                       \
     template <class T> __device__ auto found##f(T x, int) -> decltype(f(x), 0) { return 1; }                          \
@@ -49,6 +50,10 @@ SHOWN: dict[tuple[str, str], tuple[str, int]] = {
     ("__hbne2", ""): ("__hbne2(hh(0, 0), hh(1, 1)) + __hbne2(bb(0, 0), bb(1, 1))", 0),
     **{(f"__hb{c}u2", "__half2"): (f"__hb{c}u2(hh(0, 0), hh(1, 1))", 1) for c in ("eq", "le", "ge", "lt", "gt")},
     ("__hbneu2", "__hip_bfloat162"): ("__hbneu2(bb(1, 4), bb(1, 7))", 0),
+    ("hipCabsf", ""): ("isinf(cuCabsf(make_cuFloatComplex(x[5] * 1e30f, 0)))", 0),
+    ("hipCabs", ""): ("isinf(cuCabs(make_cuDoubleComplex(x[5] * 1e300, 0)))", 0),
+    ("hipCdivf", ""): ("cuCdivf(make_cuFloatComplex(x[5] * 3e30f, 0), make_cuFloatComplex(x[5] * 1e30f, 0)).x", 3),
+    ("hipCdiv", ""): ("cuCdiv(make_cuDoubleComplex(x[5] * 3e300, 0), make_cuDoubleComplex(x[5] * 1e300, 0)).x", 3),
     ("__hisinf", ""): ("__hisinf(h(3)) + __hisinf(b(3))", -2),
     ("__hisnan2", "__half2"): ("__low2float(__hisnan2(hh(0, 1)))", 1),
     ("__hisnan2", "__hip_bfloat162"): ("float(__hisnan2(bb(0, 1)).y)", 0),
