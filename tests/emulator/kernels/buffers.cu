@@ -49,7 +49,7 @@ KERNEL halves(const _Float16* x, _Float16* out, Resource r) {
 #define EXCHANGE "buffer_atomic_cmpswap_b32"
 #else
 #define NONE "0"
-#if defined(__gfx942__)
+#if defined(__gfx942__) || defined(__gfx950__)
 #define RETURNS "sc0"
 #else
 #define RETURNS "glc"

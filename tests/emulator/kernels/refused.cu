@@ -6,7 +6,7 @@ extern "C" __global__ void whole_grid(int n, const int* x, int* y) {
     cooperative_groups::this_grid().sync();
     y[1] = x[1];
 }
-#if !__gfx942__
+#if !(__gfx942__ || __gfx950__)
 extern "C" __global__ void sampled(int n, const int* x, float* y, cudaTextureObject_t image) {
     y[threadIdx.x] = tex2D<float>(image, threadIdx.x, 0.5f);
 }
