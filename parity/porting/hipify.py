@@ -251,9 +251,13 @@ class _FileTranslation:
         elif not self._stays(rule, name) and not self._is_call_without_renaming(name):
             self._apply(rule, name.text, name.start, name.region)
 
+    def _text_before(self, name: _Name) -> str:
+        """Return the text before a name that the patterns for its context search."""
+        return self.text[max(0, name.start - 60) : name.start]
+
     def _is_namespace(self, name: _Name) -> bool:
         """Return whether a word such as ``cub`` names CUDA's namespace; ``nvcuda::wmma`` is replaced as a whole."""
-        before = self.text[max(0, name.start - 60) : name.start]
+        before = self._text_before(name)
         opened = _NAMESPACE_BEFORE.search(before)
         # A program that is ported already may have "namespace cub = hipcub;".
         if (opened and _ALIAS.match(self.text, name.end)) or not (
@@ -321,7 +325,7 @@ class _FileTranslation:
 
     def _without_wmma(self, name: _Name) -> None:
         """Replace ``nvcuda::wmma`` as a whole: HIP has one namespace."""
-        before = self.text[max(0, name.start - 60) : name.start]
+        before = self._text_before(name)
         if inner := _WMMA.match(self.text, name.end):
             self._edits.append((name.end, inner.end(), ""))
         elif using := _USING_BEFORE.search(before):
@@ -331,7 +335,7 @@ class _FileTranslation:
             self._edits.append((name.end, name.end, "; }"))
 
     def _is_own(self, name: _Name) -> bool:
-        before = self.text[max(0, name.start - 60) : name.start]
+        before = self._text_before(name)
         return name.text in self.own or name.text in self._declared or bool(_MEMBER_BEFORE.search(before))
 
     def _is_declared_at(self, start: int) -> bool:
