@@ -64,7 +64,6 @@ class Device:
         instruction_budget: how many instructions a launch may execute.
         cache: where to keep translated and compiled kernels.
         capacity: the size of device memory, in bytes.
-        textures: whether programs bind textures of linear memory. Kernels that use one are refused otherwise.
         spread: place each allocation across another multiple of 4 GiB (``DeviceMemory``); not on unchecked devices.
         heap: the addresses for memory that kernels allocate, in bytes.
         memory: existing memory to use; ``capacity``, ``spread`` and ``heap`` then have no effect.
@@ -89,7 +88,6 @@ class Device:
         heap: int = HEAP,
         memory: DeviceMemory | None = None,
         cores: int = 1,
-        textures: bool = False,
     ) -> None:
         self.instruction_budget = instruction_budget
         self._counted, self._traced, self._shadow = counted, traced, shadow
@@ -108,7 +106,7 @@ class Device:
         lds = variables + VARIABLES_BYTES
         self._variables = VariableMemory(memory, self._language, variables, lds)
         programs = Programs(cache or Cache(default_root()), kind, self._language)
-        self._kernels = KernelLoader(self._language, programs, self._variables, counted, textures)
+        self._kernels = KernelLoader(self._language, programs, self._variables, counted)
         self._context = _Context(
             data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=memory.base,
             size=lds + LDS - memory.base, checked=checked or traced, lds=lds, variables=variables,

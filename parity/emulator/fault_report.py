@@ -179,6 +179,7 @@ _ERRORS: dict[int, Callable[[FaultSite], KernelFault]] = {
     _FAULTS["BAD_CALL"]: _of(faults.BadCall, "workgroup"),
     _FAULTS["TRAP"]: _trap,
     _FAULTS["NOT_ALLOCATED"]: lambda s: faults.NotAllocated(s.kernel, s.instruction, address=s.context.address),
+    _FAULTS["NOT_TEXTURE"]: lambda s: faults.NotTexture(s.kernel, s.instruction),
     _FAULTS["STUCK"]: _of(faults.NoProgress, "thread", "others"),
     _FAULTS["REQUEST"]: _request,
     _FAULTS["SWIZZLED"]: lambda s: faults.UnsupportedFeature(s.kernel, "swizzled buffers", s.instruction),

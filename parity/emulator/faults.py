@@ -184,6 +184,10 @@ class NotAllocated(KernelFault):
     """A kernel released memory (``free``, ``delete``) that it did not allocate, or that it released before."""
 
 
+class NotTexture(KernelFault):
+    """A kernel used something else as a texture or surface object."""
+
+
 class Trapped(_ThreadFault):
     """A kernel executed a trap: ``__trap``, ``abort``, ``__builtin_trap``, or unreachable code."""
 

@@ -28,7 +28,6 @@ class Traits:
         approximate: it has an instruction with a documented error.
         independent: its blocks neither communicate nor read a clock, unless they have a data race.
         allocates: it allocates memory (malloc, new).
-        texture: the number of the first instruction that loads from a texture of linear memory; -1 without one.
     """
 
     barriers: bool = False
@@ -36,7 +35,6 @@ class Traits:
     approximate: bool = False
     independent: bool = False
     allocates: bool = False
-    texture: int = -1
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from parity.emulator import mailbox
 from parity.emulator.approximate import Drawing
 from parity.emulator.faults import UnsupportedFeature
 from parity.emulator.jit import COUNTERS
-from parity.emulator.language import Language, Traits
+from parity.emulator.language import Language
 from parity.emulator.programs import Executable, Programs
 from parity.emulator.runtime_headers import constants
 from parity.emulator.variables import VariableMemory
@@ -51,14 +51,13 @@ class LoadedKernel:
 class KernelLoader:
     """Loads kernels onto a device, each once.
 
-    ``counted`` devices count instructions. Kernels that use textures are refused unless ``textures`` is true.
+    ``counted`` devices count instructions.
     """
 
     language: Language
     programs: Programs
     variables: VariableMemory
     counted: bool
-    textures: bool
     _loaded: dict[tuple[str, int, str], LoadedKernel] = field(default_factory=dict)
 
     def prepare(self, code: CodeObject, kernels: Iterable[str] | None, workers: int | None) -> None:
@@ -69,8 +68,7 @@ class KernelLoader:
             UnsupportedFeature: a kernel uses a feature that the emulator lacks.
         """
         names = list(code.kernels if kernels is None else kernels)
-        for name, recipe in self.programs.prepare(code, wavefront_target(code), names, workers=workers).items():
-            self._refuse_textures(code, name, recipe.traits)
+        self.programs.prepare(code, wavefront_target(code), names, workers=workers)
 
     def loaded(self, code: CodeObject, name: str) -> LoadedKernel | None:
         """Return a kernel if ``load`` has loaded it."""
@@ -93,7 +91,6 @@ class KernelLoader:
     def _load(self, code: CodeObject, name: str) -> LoadedKernel:
         where = wavefront_target(code)
         executable = self.programs.kernel(code, where, name)
-        self._refuse_textures(code, name, executable.traits)
         if executable.program and (registers := executable.program.vectors) * where.wavefront > _MOST_LANES:
             raise UnsupportedFeature(name, f"{registers:,} registers per thread")
         library, symbol = executable.library, executable.symbol
@@ -110,11 +107,6 @@ class KernelLoader:
         drawings = tuple(ctypes.pointer(Drawing.in_dll(each, "drawing")) for each in executable.libraries)
         image = self.variables.place(code)[1]
         return LoadedKernel(kernel, where, launch, executable, image, prints, blocks, counters, drawings)
-
-    def _refuse_textures(self, code: CodeObject, kernel: str, traits: Traits) -> None:
-        if traits.texture >= 0 and not self.textures:
-            used = self.language.instruction(code.listing, kernel, traits.texture)
-            raise UnsupportedFeature(kernel, "textures or surfaces", used)
 
 
 def wavefront_target(code: CodeObject) -> Target:

@@ -62,7 +62,6 @@ class Executor:
             cache=Cache(default_root() / "emulator"),
             memory=memory,
             cores=cores,
-            textures=True,
         )
         self._objects: dict[int, LoadedObject] = {}
         self._copies: Counter[bytes] = Counter()

@@ -15,6 +15,7 @@ import numpy as np
 from parity.errors import UsageError
 from parity.model.coverage import Reached
 from parity.model.dtypes import DType
+from parity.model.texture import Texture
 
 BLOCK = 1024
 """Threads per block of an elementwise launch, and the limit for any block on AMD and NVIDIA GPUs."""
@@ -58,6 +59,8 @@ class Buffer:
         sparse: number of elements of a buffer that is too large to hold. Its ``data`` repeats; an output has none.
         pointers: byte offsets where the runner writes addresses of other buffers. ``data`` has zeros there, also after
             the launch.
+        texture: the texture or surface whose object this is. Emulated devices read the object from this memory. Drivers
+            make their own object of the tensor that ``pointers`` name, and pass it in place of the address.
     """
 
     dtype: DType
@@ -66,6 +69,7 @@ class Buffer:
     writable: bool = False
     sparse: int = 0
     pointers: tuple[tuple[int, Pointer], ...] = ()
+    texture: Texture | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ class Tiled:
     count: int
     writable: bool = False
     pointers: tuple[tuple[int, Pointer], ...] = ()
+    texture: Texture | None = None
 
     @property
     def nbytes(self) -> int:

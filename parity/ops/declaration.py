@@ -18,6 +18,7 @@ from parity.errors import UsageError, nearest
 from parity.model.divergences import divergence
 from parity.model.dtypes import DTYPES, DType, dtype, resolve_dtype
 from parity.model.launch import BLOCK, Grid
+from parity.model.texture import TextureSpec, parse_texture
 from parity.ops.callbacks import OpOrigin
 from parity.ops.case_view import CaseView, Shape
 from parity.ops.launch_rules import Number, Step
@@ -195,6 +196,11 @@ class Declaration:
     """Structures that are passed by value. The fields have the form of ``args``; a tensor stands for a pointer:
     ``"lr:f32 step:i32=t n:i32[4]=x.shape x"``. With the key ``"*name"``, ``name`` is a pointer to the structure.
     """
+    textures: Mapping[str, str] = field(default_factory=dict)
+    """Arguments and fields that are texture or surface objects, with the tensor and its texture:
+    ``{"tex": "image 2d linear normalized"}`` (``parity.model.texture.parse_texture``). The tensor's last axis may be
+    the channels. Written tensors need the word ``surface``.
+    """
     symbols: Mapping[str, str | Callable[[CaseView], Any]] = field(default_factory=dict)
     """``__constant__`` and ``__device__`` variables that the host fills: the name of the tensor that they hold, which
     is then not an argument, the name of a structure, or a function that returns the content as an array. Outputs and
@@ -295,6 +301,11 @@ class Declaration:
         return {name.removeprefix("*"): tuple(map(parse_argument, words(text))) for name, text in self.structs.items()}
 
     @functools.cached_property
+    def texture_specs(self) -> Mapping[str, TextureSpec]:
+        """The parsed textures and surfaces, by name."""
+        return {name: parse_texture(text) for name, text in self.textures.items()}
+
+    @functools.cached_property
     def argument_names(self) -> tuple[str, ...]:
         """The names in the arguments of all kernels and in structures."""
         lists = [*(step.arguments for step in self.steps), *self.struct_fields.values()]
@@ -364,7 +375,8 @@ class Declaration:
 
     def accepted_strides(self, name: str) -> Strides:
         """The layouts that the kernel accepts for a tensor."""
-        usual = "aligned" if name in self.symbols.values() or self.triton_kernel else "dense"
+        fixed = {*self.symbols.values(), *(each.tensor for each in self.texture_specs.values())}
+        usual = "aligned" if name in fixed or self.triton_kernel else "dense"
         if "info" in self.argument_names or self.library or self.layouts:
             usual = "distinct" if name in self.compared else "any"
         kind = self.strides.get(name, usual) if isinstance(self.strides, Mapping) else self.strides or usual
@@ -390,8 +402,10 @@ class Declaration:
 
     @functools.cached_property
     def conditions(self) -> tuple[Expression, ...]:
-        """The conditions of ``where``, one expression each."""
-        return expression(self.where).conjuncts if self.where else ()
+        """The conditions of ``where``, one expression each, and those of textures, which are not empty."""
+        own = expression(self.where).conjuncts if self.where else ()
+        tensors = dict.fromkeys(each.tensor for each in self.texture_specs.values())
+        return (*own, *(expression(f"{name}.numel > 0") for name in tensors))
 
     def conditions_on(self, name: str) -> tuple[Expression, ...]:
         """Return the conditions that depend on this name alone."""

@@ -35,6 +35,7 @@ from parity.model.launch import (
     struct_parts,
 )
 from parity.model.layout import SPARSE, Layout, contiguous
+from parity.model.texture import texture_of
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
 from parity.ops.references import call_reference
@@ -166,7 +167,7 @@ def lower(op: Declaration, case: Case) -> Call:
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
     if text := op.results.get(PRINTF):  # a kernel that prints nothing leaves it as it is
         buffers[text] = replace(buffers[text], data=np.zeros_like(buffers[text].data))
-    buffers |= _info(op, view) | _workspace(op, view) | _structures(op, case, view)
+    buffers |= _info(op, view) | _workspace(op, view) | _structures(op, case, view) | _textures(op, case, view)
     inputs = _logical_inputs(op, case, memory, buffers)
     scalars = {name: view.dtypes[name].convert(view.params[name])[()] for name in op.params if name not in op.tuned}
     computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, view.shape)
@@ -288,9 +289,10 @@ def lower_for_timing(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, 
     view = view_case(op, case)
     memory = _memory(op, case, view)
     tiles = {name: each.tiled(op.points) for name, each in memory.items()}
-    whole = {**_info(op, view), **_workspace(op, view), **_structures(op, case, view)}
+    whole = {**_info(op, view), **_workspace(op, view), **_structures(op, case, view), **_textures(op, case, view)}
     tiles |= {
-        name: Tiled(each.dtype, each.data, len(each.data), each.writable, each.pointers) for name, each in whole.items()
+        name: Tiled(each.dtype, each.data, len(each.data), each.writable, each.pointers, each.texture)
+        for name, each in whole.items()
     }
     return replace(_launches(op, case, view), constants=_constants(op, case, view, memory)), tiles
 
@@ -381,6 +383,19 @@ def _structures(op: Declaration, case: Case, view: CaseView) -> dict[str, Buffer
     return found
 
 
+def _textures(op: Declaration, case: Case, view: CaseView) -> dict[str, Buffer]:
+    """The buffers of texture and surface objects."""
+    found = {}
+    for name, spec in op.texture_specs.items():
+        with op.origin.naming("textures"):
+            known = case.layouts.get(spec.tensor)
+            texture = texture_of(spec, view.dtypes[spec.tensor], known.shape if known else view.shapes[spec.tensor])
+        content = np.frombuffer(texture.record(), np.uint8).copy()
+        pointers = ((0, _pointer(op, spec.tensor, case)),)
+        found[name] = Buffer(dtype("u8"), content, pointers=pointers, texture=texture)
+    return found
+
+
 def _structure(op: Declaration, name: str, case: Case, view: CaseView, scope: Scope) -> Struct:
     fields = op.struct_fields[name]
     with op.origin.naming("structs"):
@@ -454,7 +469,7 @@ def _field(
     """The value of an argument or of a structure's field."""
     if spec.name in op.kinds:
         return _pointer(op, spec.name, case)
-    if spec.name in op.workspace:
+    if spec.name in op.workspace or spec.name in op.textures:
         return Pointer(spec.name)
     if spec.name == "info":
         return Pointer(None if "null-info" in case.flags else "info")

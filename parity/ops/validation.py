@@ -183,6 +183,8 @@ def _check_triton(op: Declaration) -> None:
 def _check_names(op: Declaration) -> None:
     """Check names that must be inputs, tensors, layouts or streams."""
     _check_unique_names(op)
+    with _naming(op, "textures"):
+        textures = op.texture_specs
     in_place = (op.in_place,) if op.in_place else ()
     in_symbols = [each for each in op.symbols.values() if isinstance(each, str)]
     streams = op.data.values() if isinstance(op.data, Mapping) else (op.data,)
@@ -190,6 +192,7 @@ def _check_names(op: Declaration) -> None:
     for what, names, known in (
         ("input", (*op.optional, *(op.aliased or ()), *in_place), op.inputs),
         ("tensor or structure in symbols", in_symbols, {**op.kinds, **op.struct_fields}),
+        ("tensor in textures", [each.tensor for each in textures.values()], op.kinds),
         ("tensor with indices", op.indices, op.filled),
         ("tensor with strides", strides, {**op.tensors, **op.compared}),
         ("strides", [each for each in strides.values() if isinstance(each, str)], STRIDES),
@@ -205,7 +208,7 @@ def _check_names(op: Declaration) -> None:
 def _check_unique_names(op: Declaration) -> None:
     """Check that a name has one meaning."""
     meanings: dict[str, str] = {}
-    for field in ("inputs", "outputs", "updates", "workspace", "params", "scalars"):
+    for field in ("inputs", "outputs", "updates", "workspace", "params", "scalars", "textures"):
         for name in getattr(op, field):
             if name in meanings:
                 raise _error(
@@ -223,10 +226,14 @@ def _check_known(op: Declaration, what: str, names: Iterable[str], known: Collec
 def _check_outputs(op: Declaration) -> None:
     """Check that a kernel gets the outputs, and that their shape follows from something."""
     outputs = " ".join(op.compared)
-    if not (op.library or op.results or set(op.compared) & set(op.argument_names)):
+    images = {each.tensor: name for name, each in op.texture_specs.items() if name in op.argument_names}
+    if not (op.library or op.results or set(op.compared) & {*op.argument_names, *images}):
         raise _error(op, f"args lacks all of its outputs ({outputs}), so nothing could be compared")
     if (of := op.symbols.get(PRINTF)) is not None and (op.outputs or {}).get(str(of)) != "u8":
         raise _error(op, f"symbols: {PRINTF} is {of!r}, and printed text needs an output of u8")
+    written = next((e.tensor for e in op.texture_specs.values() if e.tensor in op.compared and not e.surface), None)
+    if written:
+        raise _error(op, f"textures: a kernel writes {written} through a surface; add the word surface")
     if not (op.tensors or op.shape or op.library):
         raise _error(
             op,
@@ -319,7 +326,7 @@ def _check_expressions(op: Declaration) -> None:
 def _check_arguments(op: Declaration) -> None:
     """Check the arguments of kernels and the fields of structures."""
     values = {*_case_names(op), *COUNTS, *LAUNCH_COUNTS}
-    pointers = {*op.kinds, *op.workspace}
+    pointers = {*op.kinds, *op.workspace, *op.textures}
     for field, lists, more in (
         ("args", [step.arguments for step in op.steps], {"info", *op.struct_fields, *op.scalars}),
         ("structs", list(op.struct_fields.values()), set[str]()),

@@ -15,9 +15,11 @@ from parity.compilers.cuda_toolkit import nvcc, nvcc_version
 from parity.errors import NotAvailable
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
+from parity.model.texture import Texture
 from parity.platform.fork_server import preload
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
+from parity.runners.cuda_textures import CudaTexture
 from parity.runners.gpu import GpuDevice, max_workers, worker_number
 from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
@@ -133,6 +135,9 @@ class CudaDriver:
 
     def symbol(self, module: Any, name: str) -> Any:
         return module.get_global(name)
+
+    def texture(self, texture: Texture, address: int) -> CudaTexture:
+        return CudaTexture(texture, address)
 
     def packed(self, args: list[bytes]) -> Any:
         # CuPy passes a NumPy scalar by value and looks only at its size; raw bytes become a struct.

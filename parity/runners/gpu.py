@@ -25,6 +25,7 @@ from parity.model.launch import (
     variable_content,
     with_addresses,
 )
+from parity.model.texture import Texture
 from parity.runners.base import argument_mismatch
 from parity.runners.redzone import RED_BYTES, Arena, Bytes
 from parity.runners.timing import Stopwatch, TimedStream, Timings
@@ -46,6 +47,14 @@ FAULT_KINDS = {
     "hipErrorNotFound": "missing kernel",
     **{f"hipError{name}": "unusable code object" for name in _UNUSABLE},
 }
+
+
+class DriverTexture(Protocol):
+    """A texture or surface object. ``value`` is the kernel's argument, and ``store`` copies it back to its tensor."""
+
+    value: int
+
+    def store(self) -> None: ...
 
 
 class GpuDriver(TimedStream, Protocol):
@@ -70,6 +79,13 @@ class GpuDriver(TimedStream, Protocol):
 
     def symbol(self, module: Any, name: str) -> Any:
         """Return the memory of a variable of a module, for ``upload``."""
+
+    def texture(self, texture: Texture, address: int) -> DriverTexture:
+        """Create the texture or surface object of a tensor at an address.
+
+        Raises:
+            UsageError: the runner has no such textures.
+        """
 
     def packed(self, args: list[bytes]) -> Any:
         """Convert the bytes of each argument into the form that ``launch`` takes."""
@@ -165,6 +181,8 @@ class GpuDevice:
         for name, buffer in buffers.items():
             if buffer.pointers:
                 driver.upload(memory[name], with_addresses(buffer, _address_function(addresses)).view(np.uint8))
+        textures = self._textures(buffers, addresses)
+        addresses |= {name: (each.value, 1) for name, each in textures.items()}
         args = [driver.packed(_arguments(each, addresses)) for each in launch.sequence]
         self._fill_variables(code, launch, _address_function(addresses))
 
@@ -176,7 +194,7 @@ class GpuDevice:
             for address, copy, size in kept:
                 driver.copy(address, copy, size)
 
-        return PlacedLaunch(enqueue, restore, memory)
+        return PlacedLaunch(enqueue, restore, {**memory, **textures})
 
     def _fill(self, memory: Any, buffer: Tiled) -> None:
         """Fill memory with copies of the tile, or with poison if the tile is empty."""
@@ -228,15 +246,30 @@ class GpuDevice:
                 name: (start + offset, arena.buffers[name].dtype.itemsize) for name, (offset, _) in arena.ranges.items()
             }
             driver.upload(memory, arena.linked(_address_function(addresses)))
+            textures = self._textures(arena.buffers, addresses)
+            addresses |= {name: (each.value, 1) for name, each in textures.items()}
             self._fill_variables(code, launch, _address_function(addresses))
             for function, each in zip(functions, launch.sequence, strict=True):
                 driver.launch(function, each, driver.packed(_arguments(each, addresses)))
+            for texture in textures.values():
+                texture.store()
             driver.synchronize()
             after = driver.download(memory, len(arena.image))
             for name, of in launch.results.items():
                 begin, size = arena.ranges[of]
                 after[begin : begin + size] = driver.download(driver.symbol(self._module(code), name), size)
             return after
+
+    def _textures(
+        self, buffers: Mapping[str, Buffer] | Mapping[str, Tiled], addresses: Mapping[str, tuple[int, int]]
+    ) -> dict[str, DriverTexture]:
+        """Create the texture and surface objects, by the names of their buffers."""
+        address = _address_function(addresses)
+        return {
+            name: self.driver.texture(buffer.texture, address(buffer.pointers[0][1]))
+            for name, buffer in buffers.items()
+            if buffer.texture
+        }
 
     def _fault(self, error: Exception) -> Fault:
         if isinstance(error, MemoryError):

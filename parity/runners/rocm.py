@@ -16,15 +16,16 @@ import numpy as np
 
 from parity.compilers import zig
 from parity.compilers.targets import TARGETS
-from parity.errors import NotAvailable
+from parity.errors import NotAvailable, UsageError
 from parity.hip.library import DEVICE_NAME
 from parity.hsa.library import DEVICE_NAME as AMD_DEVICE_NAME
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
+from parity.model.texture import Texture
 from parity.platform.installation import install_command
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
-from parity.runners.gpu import GpuDevice, max_workers, worker_number
+from parity.runners.gpu import DriverTexture, GpuDevice, max_workers, worker_number
 from parity.runners.isolated import LAUNCH_SECONDS, IsolatedSession
 from parity.runners.redzone import Bytes
 
@@ -153,6 +154,9 @@ class HipDriver:
     def symbol(self, module: Any, name: str) -> Any:
         address, _ = _checked(self._hip.hipModuleGetGlobal(module, name.encode()), name)
         return DeviceVariable(int(address))
+
+    def texture(self, texture: Texture, address: int) -> DriverTexture:
+        raise UsageError(f"{texture.spec.tensor}: the runner rocm has no textures; use the runner emulated")
 
     def packed(self, args: list[bytes]) -> Any:
         values = [ctypes.create_string_buffer(data, len(data)) for data in args]

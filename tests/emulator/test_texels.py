@@ -55,8 +55,8 @@ def load(cache):
     """Return a function that loads 32 elements with a descriptor, and returns four components of each."""
     codes = {each.target: each.code_object for each in build(HERE / "kernels", ["texels"], TARGETS, cache=cache)}
 
-    def loaded(name, x, word, *, stride, records=LANES, textures=True):
-        device, code = AmdgpuDevice(cache=cache, traced=True, textures=textures), codes[name]
+    def loaded(name, x, word, *, stride, records=LANES):
+        device, code = AmdgpuDevice(cache=cache, traced=True), codes[name]
         out = np.zeros((LANES, 4), np.uint32)
         buffers = [device.allocate(x.nbytes, "x"), device.allocate(out.nbytes, "out")]
         for buffer, array in zip(buffers, (x, out), strict=True):
@@ -125,8 +125,3 @@ def test_typed_load_beyond_allocation_is_fault(formats, load):
 def test_typed_load_of_unknown_format_is_refused(formats, load):
     with pytest.raises(UnsupportedFeature, match=r"kernel 'texels' uses packed or reserved formats at texels\.cu:14"):
         load(formats[0], np.zeros(LANES, np.uint32), SELECTED | 0 << 12, stride=4)
-
-
-def test_texture_without_program_is_refused(formats, load):
-    with pytest.raises(UnsupportedFeature, match=r"kernel 'texels' uses textures or surfaces at texels\.cu:14"):
-        load(formats[0], np.zeros(LANES, np.uint32), SELECTED, stride=4, textures=False)

@@ -8,6 +8,7 @@ from parity.compilers.targets import Target
 from parity.emulator.amdgpu.alu import emit_dual, emit_scalar, emit_uniform, emit_vector
 from parity.emulator.amdgpu.control_flow import CONTROL_FLOW, emit_branch
 from parity.emulator.amdgpu.cross_lane import CROSS_LANE
+from parity.emulator.amdgpu.image_instructions import emit_image_instruction
 from parity.emulator.amdgpu.indexed import INDEXED, emit_in_index_mode
 from parity.emulator.amdgpu.isa import BRANCHES, IGNORED, KEEPS_HIGH, semantics
 from parity.emulator.amdgpu.isa_names import canonical, names
@@ -44,7 +45,7 @@ def emit_instruction(w: Writer, item: Instruction) -> None:
         CROSS_LANE[name](w, item)
     elif refused := next((what for begin, what in _UNSUPPORTED.items() if name.startswith(begin)), None):
         raise MissingFeature(refused)
-    elif emit_memory_instruction(w, item, name) or emit_matrix(w, item, name):
+    elif any(emit(w, item, name) for emit in (emit_memory_instruction, emit_image_instruction, emit_matrix)):
         return
     elif any(mark in item.text for mark in _PLACED):
         _emit_arithmetic(w, item)

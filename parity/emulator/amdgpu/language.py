@@ -69,7 +69,6 @@ class Amdgpu(Language):
             any(map(APPROXIMATE.search, texts)),
             not any(_SHARED.match(each.text) or is_coherent(each) for each in instructions),
             any(ALLOCATE in text for text in texts),
-            next((i for i, each in enumerate(instructions) if each.text.startswith("buffer_load_format")), -1),
         )
 
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> ThreadedCode:

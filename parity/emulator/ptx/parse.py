@@ -49,7 +49,22 @@ _SIZES = {"pred": 1, "8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 
 
 _OPERAND_WORD = re.compile(r"[%$\w]+")
-_NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar", "fence", "cp")
+_NO_RESULT = (
+    "st",
+    "sust",
+    "red",
+    "bra",
+    "brx",
+    "bar",
+    "barrier",
+    "call",
+    "ret",
+    "exit",
+    "trap",
+    "membar",
+    "fence",
+    "cp",
+)
 """The instructions whose first operand is not a result."""
 
 

@@ -18,6 +18,7 @@ from parity.emulator.ptx.comparisons import COMPARISONS
 from parity.emulator.ptx.compute import COMPUTE, compute, value_of
 from parity.emulator.ptx.control import CONTROL
 from parity.emulator.ptx.conversions import convert
+from parity.emulator.ptx.images import IMAGES
 from parity.emulator.ptx.instruction_table import REFUSED
 from parity.emulator.ptx.matrix import MATRIX
 from parity.emulator.ptx.memory import MEMORY, copy_async
@@ -151,7 +152,7 @@ def _call_parameters(whole: KernelTranslation, function: PtxFunction) -> list[Ma
     return [{**own, **each} for each in maps]
 
 
-_SPECIAL = {**MATRIX, **VIDEO, **MEMORY, **COMPUTE, **COMPARISONS, **CONTROL, "cvt": convert}
+_SPECIAL = {**MATRIX, **VIDEO, **MEMORY, **IMAGES, **COMPUTE, **COMPARISONS, **CONTROL, "cvt": convert}
 """The instructions that are not rows of the instruction table, or not always."""
 
 

@@ -2,6 +2,7 @@
 // these leave a choice, the check does what gfx950, gfx11 and gfx12 do according to ROCm/rocm-systems, emulation/rocjitsu,
 // isa/arch/amdgpu/shared/addr_calc_buffer.h, and gfx10 what Mesa states in src/amd/common/ac_descriptors.c.
 #include "buffers.h"
+#include "images.h"
 #include "texels.h"
 
 enum OutOfBounds { STRUCTURED_OFFSET, STRUCTURED, NO_CHECK, RAW }; // OOB_SELECT, from generation 10 on
@@ -60,7 +61,6 @@ u32 buffer_store(Context *c, const BufferAccess &b, const BufferForm &form, u32 
   return 0;
 }
 
-struct Texel { u32 channels, bits; char kind; };
 static Texel texel_of(u32 word, u32 generation) {
   for (const TexelFormat &row : TEXEL_FORMATS) {
     const u32 unified = word >> 12 & (generation == 10 ? 127 : 63), first = generation == 10 ? row.in10 : row.later;
@@ -71,24 +71,9 @@ static Texel texel_of(u32 word, u32 generation) {
   }
   return {};
 }
-static V<u32> channel(const V<u32> *x, u32 number, Texel of) {
-  const u32 bit = number * of.bits, unused = 32 - of.bits;
-  const V<u32> bits = x[bit / 32] >> bit % 32 << unused;
-  const V<u32> plain = bits >> unused;
-  const V<i32> whole = as<i32>(bits) >> (i32)unused;
-  const double most = (1ull << (of.bits - 1)) - 1;
-  switch (of.kind) {
-  case 'n': return as<u32>(to<f32>(to<f64>(plain) / (2 * most + 1)));
-  case 'N': return as<u32>(to<f32>(sel(to<f64>(whole) < -most, all(-1.0), to<f64>(whole) / most)));
-  case 's': return as<u32>(to<f32>(plain));
-  case 'S': return as<u32>(to<f32>(whole));
-  case 'i': return as<u32>(whole);
-  case 'f': return of.bits == 16 ? as<u32>(to<f32>(as<f16>(to<u16>(plain)))) : plain;
-  default: return plain;
-  }
-}
 u32 buffer_load_format(Context *c, Mask exec, u32 wave, const u32 *words, In<u32> index, In<u32> offset, u32 scalar_offset,
                        const BufferForm &form, u32 instruction, V<u32> *out) {
+  if ((words[3] & IMAGE) == IMAGE) return image_load_linear(c, exec, words, index, instruction, form.count, out);
   const Texel of = texel_of(words[3], form.generation);
   if (!of.bits) return report(c, FORMAT, (u64)words[0], 0, NO_LANE, instruction);
   const BufferForm whole = {form.generation, form.idxen, of.channels * of.bits / 8, 1};
@@ -100,7 +85,7 @@ u32 buffer_load_format(Context *c, Mask exec, u32 wave, const u32 *words, In<u32
   for (u32 k = 0; k < form.count; k++) {
     const u32 source = words[3] >> 3 * k & 7, number = source - TEXEL_X;
     const V<u32> value = source == TEXEL_ONE                              ? one
-                         : source >= TEXEL_X && number < of.channels ? channel(x, number, of)
+                         : source >= TEXEL_X && number < of.channels ? channel(of, x, number)
                          : source >= TEXEL_X && number == 3          ? one
                                                                      : all(0u);
     out[k] = sel(unmask(b.live[0]), value, all(0u));

@@ -3,7 +3,7 @@
 #include "lanes.h"
 
 struct Context;
-enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST, MISALIGNED, ABSENT, UNNAMED, WARP_RACE, SWIZZLED, FORMAT, NOT_ALLOCATED };
+enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST, MISALIGNED, ABSENT, UNNAMED, WARP_RACE, SWIZZLED, FORMAT, NOT_ALLOCATED, NOT_TEXTURE };
 constexpr u32 NO_LANE = ~0u;              // Context::lane of a scalar access
 constexpr u32 WHOLE_WAVEFRONT = 1u << 31; // set in Context::lane if a whole wavefront missed a barrier; the other bits are its first thread
 

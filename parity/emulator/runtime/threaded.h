@@ -2,6 +2,7 @@
 // All kernels together need few steps, so these compile quickly. Registers are in memory.
 #pragma once
 #include "buffers.h"
+#include "images.h"
 #include "matrix.h"
 #include "memory.h"
 

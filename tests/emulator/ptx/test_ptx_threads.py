@@ -289,7 +289,8 @@ def test_barrier_reduction_combines_predicates_of_block(cache, seed):
 
 def test_refused_feature_is_named(cache):
     for line, named in {
-        "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [tex, {%r1}];": "textures",
+        "tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2, %f3, %f4}];": "cube maps",
+        "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [tex, sampler, {%r1}];": "texture references",
         "barrier.sync 1, 64;": "number of threads",
         "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};": "matrix",
     }.items():
