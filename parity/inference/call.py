@@ -14,6 +14,7 @@ from parity.dsl.expression import expression
 from parity.inference.keywords import Keyword, Literal, safe_name
 from parity.inference.signature import Parameter, Signature
 from parity.inference.spec import GRID_EXTENTS, PLACES, InferredSpec
+from parity.inference.textures import object_name
 from parity.model.dtypes import NUMBERS
 from parity.model.launch import WARP, WARP_SIZE
 
@@ -84,7 +85,7 @@ def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool, to_c
     for each in one.args:
         kind = kinds[each.name]
         if each.is_pointer:
-            words.append(each.name)
+            words.append(object_name(each.name) if each.texture else each.name)
         elif each.is_empty:
             words.append(_empty(each))
         elif each.name in ("num_dims", "numel"):
@@ -251,7 +252,7 @@ def _word(each: Parameter, facts: _Facts) -> tuple[str, str]:
     if name in spec.names:
         kind = each.dtype or kind
     if each.is_pointer:
-        return each.name, ""
+        return object_name(each.name) if each.texture else each.name, ""
     if each.is_empty:
         return _empty(each), ""
     if formula := spec.distances.get(name) or spec.made.get(name):

@@ -74,6 +74,25 @@ class Table:
 
 
 @dataclass(frozen=True)
+class TextureUse:
+    """How a kernel uses a texture or surface object.
+
+    ``memory`` is True for a texture that is read at whole coordinates, as linear memory is. ``type`` is the PTX type of
+    components. An access to a surface has ``count`` elements of ``bits`` bits.
+    """
+
+    dims: int
+    layered: bool = False
+    surface: bool = False
+    memory: bool = False
+    reads: bool = True
+    writes: bool = False
+    type: str = "f32"
+    count: int = 1
+    bits: int = 32
+
+
+@dataclass(frozen=True)
 class Flow:
     """How a kernel uses its arguments.
 
@@ -107,6 +126,7 @@ class Flow:
         indirect: True if the kernel follows pointers that it reads from memory.
         nullable: Pointers that the kernel compares with null.
         counted: True if it writes to positions that come from one of several atomic counters alone.
+        textures: Texture and surface objects.
         prints: True if the kernel prints.
         prints_reals: True if it prints floating-point numbers, which are of 64 bits then.
     """
@@ -140,5 +160,6 @@ class Flow:
     indirect: bool = False
     counted: bool = False
     nullable: frozenset[Key] = frozenset()
+    textures: Mapping[Key, TextureUse] = field(default_factory=dict)
     prints: bool = False
     prints_reals: bool = False

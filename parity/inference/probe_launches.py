@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,8 +26,10 @@ from parity.errors import ParityError
 from parity.inference.conditions import LDS_BYTES
 from parity.inference.data_flow import BEHIND
 from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
+from parity.inference.textures import object_name
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
+from parity.model.texture import parse_texture, texture_of
 
 _GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
 """Sizes of allocations to try, in bytes, and the gap to the next allocation."""
@@ -38,6 +41,10 @@ _STRUCTURE = 1 << 12
 """Bytes of a structure in memory."""
 _MOST_TRACED = 15 << 20
 """Bytes that the emulator traces at most."""
+_OBJECT = 64
+"""Bytes of a texture object."""
+_EXTENTS, _LAYERS = {1: (4096,), 2: (512, 512), 3: (64, 64, 64)}, 8
+"""The extents of textures by the number of dims, and their layers."""
 BUDGET = 3_000_000
 """Instructions of a launch."""
 LARGE_BUDGET = 60_000_000
@@ -210,6 +217,7 @@ class ProbeLaunches:
                     self._places[each.name] = self._device.allocate(size, each.name)
                     self._device.allocate(max(_GAPS.values()), "gap")
                 self._places |= {f"structure {i}": self._device.allocate(_STRUCTURE, "structure") for i in self._behind}
+                self._places |= self._textures()
                 self._size = _DIFFERENT
             self._contents.clear()
             try:
@@ -298,7 +306,10 @@ class ProbeLaunches:
             for i, each in enumerate(others, 1)
         } | {each.name: each.values[-1] for each in self._args if each.values}
         for each in self._args:
-            if each.is_pointer:
+            if each.texture:
+                contents[each.name] = self._fill(each, places[each.name], config)
+                raw = self._texture(each, places[each.name], places[object_name(each.name)])
+            elif each.is_pointer:
                 contents[each.name] = self._fill(each, places[each.name], config)
                 address = 0 if each.name in config.fill.nulls else places[each.name].address
                 raw = address.to_bytes(8, "little")
@@ -318,6 +329,26 @@ class ProbeLaunches:
             segment[at : at + 8] = address.to_bytes(8, "little")
         return bytes(segment), contents
 
+    def _textures(self) -> dict[str, Allocation]:
+        """Allocate texture objects, and the tensors of those that are not linear memory."""
+        found = {}
+        for each in self._args:
+            if each.texture:
+                found[object_name(each.name)] = self._device.allocate(_OBJECT, "texture")
+            if each.texture and not each.is_pointer:
+                found[each.name] = self._device.allocate(_texels(each) * each.lanes * each.dtype.itemsize, each.name)
+        return found
+
+    def _texture(self, one: KernelArgument, place: Allocation, object_: Allocation) -> bytes:
+        """Write a texture object. Return its address."""
+        spec = parse_texture(f"{one.name} {one.texture}")
+        texels = place.size // (one.lanes * one.dtype.itemsize)
+        shape = (texels,) if spec.memory else (*[_LAYERS] * spec.layered, *_EXTENTS[spec.dims])
+        words = bytearray(texture_of(spec, one.dtype, (*shape, one.lanes)).record())
+        words[:8] = place.address.to_bytes(8, "little")
+        self._device.write(object_, np.frombuffer(words, np.uint8), constant=True)
+        return object_.address.to_bytes(8, "little")
+
     def _accessed(self, one: KernelArgument, place: Allocation) -> Accessed:
         read, written = self._device.accessed(place)
         last = np.flatnonzero(read | written)[-1:]
@@ -336,6 +367,7 @@ class ProbeLaunches:
                     places[each.name] = self._device.allocate(size, each.name)
                     gaps.append(self._device.allocate(_GAPS[size], "gap"))
             places |= {f"structure {i}": self._device.allocate(_STRUCTURE, "structure") for i in self._behind}
+            places |= self._textures()
             for gap in gaps:
                 self._device.free(gap)
             self._size, self._places = size, places
@@ -359,6 +391,11 @@ class ProbeLaunches:
                 values = np.full(count, content)
             self._device.write(place, one.dtype.convert(values))
         return content
+
+
+def _texels(one: KernelArgument) -> int:
+    spec = parse_texture(f"{one.name} {one.texture}")
+    return math.prod(_EXTENTS[spec.dims]) * (_LAYERS if spec.layered else 1)
 
 
 def _random(seed: int, count: int, *, is_float: bool) -> Array:

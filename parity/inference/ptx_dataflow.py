@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from parity.emulator.ptx.parse import file_names, function_texts, module_variables
-from parity.inference.data_flow import SEGMENT, Bound, Flow, Key, Table, Use
+from parity.inference.data_flow import SEGMENT, Bound, Flow, Key, Table, TextureUse, Use
 from parity.inference.ptx_registers import DIRECT, INTEGER, REGISTER, TYPES, Access, Registers, bytes_of
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
@@ -64,6 +64,15 @@ def flows(ptx: str) -> dict[str, Flow]:
 class _DataFlow(Registers):
     """What the registers of one kernel show of its arguments."""
 
+    def _texture_uses(self) -> dict[Key, TextureUse]:
+        """Return the arguments that are texture or surface objects."""
+        found: dict[Key, TextureUse] = {}
+        for register, use in self._textures:
+            for key in self._values(register):
+                known = found.get(key, use)
+                found[key] = replace(known, reads=known.reads or use.reads, writes=known.writes or use.writes)
+        return found
+
     def flow(self) -> Flow:
         declared = {(place, 0) for place, each in enumerate(self._parameters) if each["pointer"]} | self._members
         # Only a value that is converted to a global address is a pointer, not every 8-byte number in an address.
@@ -98,12 +107,13 @@ class _DataFlow(Registers):
             frozenset(_BLOCK_AXIS.findall(self._text)),
             frozenset(
                 source[-1]
-                for addresses in where.values()
+                for addresses in (*where.values(), self._coordinates)
                 for address in addresses
                 for source in self._slice(address)
                 if source.startswith("%tid.")
             ),
             loaded=self._parts,
+            textures=self._texture_uses(),
             reals=tuple(dict.fromkeys(filter(math.isfinite, self._reals))),
             tests_finite=math.inf in map(abs, self._reals),
             wholes=(wholes := self._wholes(known)),

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from parity.emulator.instruction import Instruction
+from parity.emulator.ptx.images import GEOMETRIES
 from parity.emulator.ptx.parse import FunctionText, parse_function
-from parity.inference.data_flow import BEHIND, VARIABLE, Key
+from parity.inference.data_flow import BEHIND, VARIABLE, Key, TextureUse
 
 Access = Literal["ld", "st", "atom"]
 
@@ -34,7 +35,8 @@ _SHIFTS = frozenset(("add", "and", "cvt", "mov"))
 """Operations that may add a constant to an integer, or only change its width."""
 _HALVES = frozenset(("f16", "f16x2", "bf16", "bf16x2"))
 """Types of 16-bit numbers, of which a wider access transfers several."""
-_UNTYPED = frozenset(("ld", "ldu", "st", "mov", "mma", "wmma", "atom", "red", "cp"))
+_TEXTURES = ("tex", "tld4", "suld", "sust")
+_UNTYPED = frozenset(("ld", "ldu", "st", "mov", "mma", "wmma", "atom", "red", "cp", *_TEXTURES))
 """Operations whose type says nothing about single operands."""
 _SCALED = frozenset(("mul", "shl", "mad"))
 """Operations that convert an index to bytes."""
@@ -87,6 +89,8 @@ class Registers:
         self._shifts: dict[str, tuple[str, int]] = {}
         self._loads: list[tuple[str, str, str]] = []
         self._sources: dict[str, str] = {}
+        self._textures: list[tuple[str, TextureUse]] = []
+        self._coordinates: set[str] = set()
         for item in parse_function(text, {}).items:
             if isinstance(item, Instruction):
                 self._read(item.mnemonic.split("."), item.operands)
@@ -180,6 +184,14 @@ class Registers:
         elif name == "cp" and "async" in op and len(operands) > 1:
             bits = 8 * (int(operands[2]) if operands[2:] and operands[2].isdecimal() else 1)
             self._access("ld", f"b{bits}", operands[1], op)
+        elif name in _TEXTURES:
+            operand = operands[0 if name == "sust" else 1]
+            if use := _texture_use(op):
+                base, *coordinates = REGISTER.findall(operand)
+                self._textures.append((base, use))
+                self._coordinates.update(coordinates)
+            if name != "sust":
+                self._fetched |= set(REGISTER.findall(operands[0]))
         elif name == "wmma" and op[1] in ("load", "store"):
             if "shared" not in op:
                 self._access("ld" if op[1] == "load" else "st", kind, operands[op[1] == "load"], op)
@@ -296,3 +308,16 @@ class Registers:
                         open_ones.append(source)
             self._closures[key] = frozenset(found)
         return self._closures[key]
+
+
+def _texture_use(op: Sequence[str]) -> TextureUse | None:
+    """Return how an instruction uses a texture or surface; None for cube maps and textures with several samples."""
+    if (geometry := next((part for part in op if part in GEOMETRIES), None)) is None:
+        return None
+    is_surface, is_layered = op[0] in ("suld", "sust"), geometry.startswith("a")
+    if not is_surface:
+        return TextureUse(GEOMETRIES[geometry], is_layered, memory=op[-1] == "s32" and geometry == "1d", type=op[-2])
+    count = next((int(part[1]) for part in op if part in ("v2", "v4")), 1)
+    bits = next((int(part[1:]) for part in op if part in ("b8", "b16", "b32", "b64")), 32)
+    writes = op[0] == "sust"
+    return TextureUse(GEOMETRIES[geometry], is_layered, True, False, not writes, writes, "b32", count, bits)

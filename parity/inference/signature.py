@@ -15,6 +15,7 @@ from parity.inference.keywords import safe_name
 from parity.inference.ptx_registers import bytes_of
 from parity.inference.spec import CONSTANT, InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures, glm_vector
+from parity.inference.textures import texture_text
 from parity.model.code_object import Argument, Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS, Array
 from parity.triton_kernels.kernel import TritonKernel
@@ -76,7 +77,8 @@ class Parameter:
     ``is_input`` is None without PTX. ``lanes`` is the number of elements per access, and 2 for a structure of other
     elements. ``is_vector`` is True for vector types and such structures, ``is_empty`` for a structure without fields,
     and ``is_typed`` if the sources state the type. ``values`` are the enumerators of an enumeration. ``key`` is the
-    position, and the byte offset for a field of the structure ``inside``.
+    position, and the byte offset for a field of the structure ``inside``. ``texture`` declares the texture or surface
+    object of a tensor.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Parameter:
     key: tuple[int, int] = (0, 0)
     inside: str = ""
     values: tuple[int, ...] = ()
+    texture: str = ""
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,10 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
         for each in fields:
             one = _parameter(each, (place, each.offset), holder, structures, is_pointer=False)
             args.append(_seen(one, flow, len(kernel.args), each.c_type))
+    source = (
+        structures.from_kernel(unqualified(source_name(kernel.name))) if structures and flow and flow.textures else ""
+    )
+    args = [_textured(each, flow, source) for each in args]
     twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}
     twice |= {"x", "y", "z", "w"}  # the fields of vectors
     args = [replace(e, name=f"{e.inside}_{e.name}") if e.inside and e.name in twice else e for e in args]
@@ -293,7 +300,7 @@ def _with_declared_constants(flow: Flow, structures: Structures) -> Flow:
 
 def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> Parameter:
     """Return a parameter of a kernel with ``count`` parameters, with what PTX shows of it."""
-    if flow is None or len(flow.types) != count or parameter.key in flow.escaped:
+    if flow is None or len(flow.types) != count or parameter.key in flow.escaped or parameter.key in flow.textures:
         return parameter
     use, bound, of = (
         flow.uses.get(parameter.key),
@@ -322,6 +329,17 @@ def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> P
         is_written=bool(use and use.writes) and not is_alternative,
         is_input=use is None or use.is_input,
     )
+
+
+def _textured(parameter: Parameter, flow: Flow | None, source: str) -> Parameter:
+    """Return a parameter that is a texture or surface object as its tensor, and any other parameter unchanged."""
+    if flow is None or not (use := flow.textures.get(parameter.key)):
+        return parameter
+    found = texture_text(parameter.name, use, source)
+    return replace(
+        parameter, is_pointer=True, is_written=use.writes, is_input=use.reads, dtype=found.dtype, lanes=found.channels,
+        is_vector=found.channels > 1, is_typed=True, texture=found.words,
+    )  # fmt: skip
 
 
 def type_variables(count: int) -> tuple[str, ...]:

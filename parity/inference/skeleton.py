@@ -47,14 +47,16 @@ from parity.inference.tensor_roles import (
     stride_kinds,
     structured_words,
     tensors_by_role,
+    texture_shapes,
+    texture_words,
     written_tensors,
 )
+from parity.inference.textures import MEMORY
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
 from parity.model.launch import PRINTF
 from parity.op import Op
 
-_TEXTURE = "it uses a texture or a surface, which parity does not emulate"
 _ROUNDED = "it prints floating-point numbers, whose last digits may differ"
 _COUNTED = "it writes where counters lead, and guessed counters lead several threads to one place, so say data="
 _MOST_ELEMENTS = 1 << 18
@@ -179,15 +181,17 @@ def signature_skeleton(name: str, one: Signature, *, single: bool = False) -> Sk
 def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: Attempt) -> Skeleton:
     """Return the op of kernels that differ only in dtypes."""
     one = widest(alike)
-    if "__hip_texture" in one.text or "__hip_surface" in one.text:
-        return Skeleton("", one.text, omitted=_TEXTURE)
     pointers = one.tensors
     written = written_tensors(pointers)
     results = {} if written else result_variables(one)
     if not (written or results):
         return Skeleton("", one.text, omitted=_without_output(one))
     kinds = argument_kinds(alike, written)
-    probed = _probe(one, kinds, single=attempt.single) if pointers else _spec_of_host(one)
+    in_memory = [each for each in pointers if each.texture in ("", MEMORY)]
+    if in_memory:
+        probed = _probe(one, kinds, single=attempt.single)
+    else:
+        probed = _spec_of_texels(one) if pointers else _spec_of_host(one)
     # Positions in order lead the further the more there are of them.
     fixed = {name for name in _positions(kinds) if name not in written} if attempt.apart else set[str]()
     spec = _scaled(probed, attempt, fixed) if isinstance(probed, InferredSpec) else None
@@ -207,6 +211,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: Attem
         small = {name for name in counts if spec.calm and tables[name].count > 1 and not tables[name].values}
         ranges = {**spec.ranges, **{name: "0..1" if name in small else tables[name].range for name in counts}}
         ranges |= dict.fromkeys(tables.keys() - ranges.keys(), *CALM_DATA) if spec.calm else {}
+        shapes |= texture_shapes(one, shapes)
         spec = replace(spec, shapes=shapes, ranges=ranges)
         call = inferred_call(one, kinds, spec, {*tensors.inputs, *tensors.updates})
     else:
@@ -333,6 +338,7 @@ def _keywords(
         Keyword("outputs", tensors.outputs, role),
         Keyword("updates", tensors.updates, role),
         Keyword("params", call.params, "drawn; if the host computes it, write its value in args: rows:i32=..."),
+        Keyword("textures", texture_words(one), "a guess, unless the host sets it like this"),
         Keyword("symbols", symbols),
     )
     if one.triton:
@@ -389,7 +395,9 @@ def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> Inferre
         name = each.name if each.is_pointer else safe_name(each.name)
         is_nullable = each.key in one.flow.nullable and not each.is_written
         lanes = each.lanes if each.is_vector and each.is_typed else 1
-        args.append(KernelArgument(name, dtype, each.is_pointer, each.key, is_nullable, lanes, each.values))
+        is_pointer = each.is_pointer and each.texture in ("", MEMORY)
+        values = each.values, each.texture
+        args.append(KernelArgument(name, dtype, is_pointer, each.key, is_nullable, lanes, *values))
     return one.probe(args, one.flow, single)
 
 
@@ -399,6 +407,17 @@ def _spec_of_host(one: Signature) -> InferredSpec:
     block = next(likely_blocks(one.pattern, one.launches, flow))
     grids = (each.grid for each in one.launches if each.grid and all(map(str.isdecimal, each.grid)))
     return InferredSpec({}, next(grids, _FEW_BLOCKS), trimmed(block, 1))
+
+
+def _spec_of_texels(one: Signature) -> InferredSpec:
+    """Return the specification of a kernel with nothing but textures: a thread for each texel of the first result."""
+    shapes = texture_shapes(one, {})
+    first = next(each for each in one.tensors if each.is_written)
+    extents = shapes[first.name].split()[::-1][first.lanes > 1 :]
+    block = trimmed(next(likely_blocks(one.pattern, one.launches, one.flow or Flow(()))), 1)
+    threads = (*block, 1, 1)
+    grid = tuple(f"ceil({x}/{n})" if n > 1 else x for x, n in zip(extents, threads, strict=False))
+    return InferredSpec(shapes, grid, block)
 
 
 def _doubt(one: Signature, spec: InferredSpec | None) -> str:

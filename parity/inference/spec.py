@@ -49,7 +49,8 @@ class KernelArgument:
     ``dtype`` is the dtype of a number, or of the elements behind a pointer. ``key`` is the position of the argument,
     and the byte offset in it for a field of a structure. ``is_nullable`` is True for an input that the kernel compares
     with null. ``lanes`` are the elements of a vector such as ``float2``, which a tensor has whole. ``values`` are the
-    enumerators of an enumeration.
+    enumerators of an enumeration. ``texture`` declares the texture or surface object that the argument is. It is a
+    pointer if the texture is linear memory, whose accesses show its size.
     """
 
     name: str
@@ -59,16 +60,17 @@ class KernelArgument:
     is_nullable: bool = False
     lanes: int = 1
     values: tuple[int, ...] = ()
+    texture: str = ""
 
     @property
     def is_whole(self) -> bool:
         """True for an integer that may be an extent."""
-        return not (self.is_pointer or self.values or self.dtype.is_float) and self.dtype.itemsize >= 4
+        return not (self.is_pointer or self.values or self.texture or self.dtype.is_float) and self.dtype.itemsize >= 4
 
     @property
     def is_flag(self) -> bool:
         """True for a number of one byte, which is 0 or 1 in most kernels."""
-        return not self.is_pointer and self.dtype.itemsize == 1
+        return not (self.is_pointer or self.texture) and self.dtype.itemsize == 1
 
 
 @dataclass(frozen=True)

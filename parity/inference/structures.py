@@ -119,6 +119,12 @@ class Structures:
                 self._bodies.setdefault(name, node)
                 self._parameters.setdefault(name, _type_parameters(node))
 
+    def from_kernel(self, kernel: str) -> str:
+        """Return the text without comments, beginning with the part from a kernel to the next one."""
+        parts = [match.start() for match in _KERNEL.finditer(self._text) if match[1] == kernel]
+        found = (self._text[start:].split("__global__") for start in parts)
+        return "".join((*("".join(each[:2]) for each in found), "\n", self._text))
+
     def fields(self, c_type: str, size: int) -> tuple[Field, ...]:
         """Return the fields of a type of this size, or nothing if the text does not show them all."""
         found = self._layout(c_type, {}, 0)

@@ -12,6 +12,7 @@ from parity.inference.data_flow import BEHIND, VARIABLE
 from parity.inference.keywords import safe_name
 from parity.inference.signature import Parameter, Signature, constant_content, constant_dtype, element_dtype
 from parity.inference.spec import CONSTANT, InferredSpec
+from parity.inference.textures import MEMORY, memory_shape, object_name, texture_shape
 from parity.model.code_object import source_name, unqualified
 from parity.model.dtypes import NUMBERS
 from parity.model.launch import PRINTF
@@ -75,6 +76,23 @@ def tensors_by_role(
         updates |= {name: kind for name, kind in outputs.items() if name not in spec.whole}
         outputs = {name: kind for name, kind in outputs.items() if name in spec.whole}
     return Tensors(inputs, outputs, updates)
+
+
+def texture_words(one: Signature) -> dict[str, str]:
+    """Return ``textures`` of a declaration: by the name of the object, the tensor and its words."""
+    return {object_name(each.name): f"{each.name} {each.texture}" for each in one.tensors if each.texture}
+
+
+def texture_shapes(one: Signature, shapes: Mapping[str, str]) -> dict[str, str]:
+    """Return the shapes of the tensors of textures. Launches show those of linear memory."""
+    numbers = [safe_name(each.name) for each in one.args if not each.is_pointer]
+    return {
+        each.name: memory_shape(shapes[each.name], each.lanes)
+        if each.texture == MEMORY
+        else texture_shape(each.texture, each.lanes, each.name, numbers)
+        for each in one.tensors
+        if each.texture
+    }
 
 
 def written_tensors(pointers: Sequence[Parameter]) -> set[str]:

@@ -12,7 +12,7 @@ from parity.emulator.instruction import MissingFeature, Unknown
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.parse import size_of, split_operands
 
-_GEOMETRIES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
+GEOMETRIES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
 """The dims of each geometry. Those with an ``a`` have layers, whose number precedes the coordinates."""
 _COMPONENTS = "rgba"
 _OUTSIDE = {"zero": "ZERO_OUTSIDE", "clamp": "CLAMP_OUTSIDE", "trap": "TRAP_OUTSIDE"}
@@ -21,7 +21,7 @@ _EXTENTS = {"width": 0, "height": 1, "depth": 2}
 
 def _image_operand(o: Operation, words: list[str], operand: str, type_: str) -> list[str]:
     """Return statements that define the object and the coordinates of an operand such as ``[%rd1, {%f1, %f2}]``."""
-    geometry = next((word for word in words if word in _GEOMETRIES), None)
+    geometry = next((word for word in words if word in GEOMETRIES), None)
     if geometry is None:
         raise MissingFeature("cube maps, or textures with several samples")
     name, *rest = split_operands(operand.strip("[]"))
@@ -31,7 +31,7 @@ def _image_operand(o: Operation, words: list[str], operand: str, type_: str) -> 
     c = "f32" if type_ == "f32" else "u32"
     layered = geometry.startswith("a")
     layer = [f"to<{c}>({o.source(numbers[0], 'u32')})"] if layered else []
-    own = [f"as<{c}>({o.source(each, type_)})" for each in numbers[layered : layered + _GEOMETRIES[geometry]]]
+    own = [f"as<{c}>({o.source(each, type_)})" for each in numbers[layered : layered + GEOMETRIES[geometry]]]
     return [
         f"const V<u64> object = {o.source(name, 'u64')};",
         f"const V<{c}> coordinates[4] = {{{', '.join(own + layer)}}};",
