@@ -97,6 +97,7 @@ SHOWN: dict[tuple[str, str], tuple[str, int]] = {
 # These functions are executed for all 65536 numbers.
 INEXACT = {"hsin": np.sin, "hcos": np.cos}
 PAIRS = ("h2sin", "h2cos")
+TEXTURES = ("tex2Dgather",)  # executed in tests/emulator/test_textures.py
 
 
 def at_hand():
@@ -123,7 +124,7 @@ def key(row):
 
 
 def test_every_known_defect_has_example():
-    assert {key(row) for row in known_defects()} == {*SHOWN, *((name, "") for name in (*INEXACT, *PAIRS))}
+    assert {key(row) for row in known_defects()} == {*SHOWN, *((name, "") for name in (*INEXACT, *PAIRS, *TEXTURES))}
 
 
 def test_known_defect_occurs_in_its_versions_only(cache, tmp_path, version):

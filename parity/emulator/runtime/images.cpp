@@ -112,8 +112,9 @@ static V<f64> rounded(V<f64> x) {
   const V<f64> r = __builtin_elementwise_nearbyint(x);
   return sel(bools(x - r == 0.5), r + 1.0, r);
 }
-// Filtered coordinates have 8 fractional bits.
-static Taps taps_of(const u32 *image, const u32 *sampler, bool linear, const V<f32> *at) {
+// Filtered coordinates have 8 fractional bits. On AMD GPUs, all coordinates do, and the device library rounds those of the
+// nearest texel down before.
+static Taps taps_of(const u32 *image, const u32 *sampler, bool linear, bool rounds, const V<f32> *at) {
   Taps t;
   for (u32 k = 0; k < dims_of(image); k++) {
     V<f64> x = to<f64>(at[k]);
@@ -124,7 +125,8 @@ static Taps taps_of(const u32 *image, const u32 *sampler, bool linear, const V<f
       x *= (f64)extent_of(image, k);
     }
     x = sel(bools(x == x), min(max(x, all(-0x1p22)), all(0x1p22)), all(0.0));
-    if (linear) x = rounded(x * WHOLE) / WHOLE - 0.5;
+    if (rounds) x = rounded(x * WHOLE) / WHOLE;
+    if (linear) x -= 0.5;
     const V<f64> low = floor(x);
     t.first[k] = to<i32>(low), t.upper[k] = (x - low) * WHOLE;
   }
@@ -155,10 +157,10 @@ static Place tap(const u32 *image, const u32 *sampler, const Taps &t, const V<f3
   move_to_layer(p, image, at);
   return p;
 }
-u32 image_sample(Context *c, Mask exec, const u32 *image, const u32 *sampler, const V<f32> *at, u32 instruction, V<u32> *out) {
+static u32 sample(Context *c, Mask exec, const u32 *image, const u32 *sampler, bool rounds, const V<f32> *at, u32 instruction, V<u32> *out) {
   if (check(c, image, instruction)) return 1;
   const bool linear = is_linear(sampler);
-  const Taps t = taps_of(image, sampler, linear, at);
+  const Taps t = taps_of(image, sampler, linear, linear || rounds, at);
   if (!linear) return load_texels(c, exec, image, tap(image, sampler, t, at, 0), instruction, out);
   V<f64> weight[8], sum[4] = {};
   weights(t, dims_of(image), weight);
@@ -171,10 +173,13 @@ u32 image_sample(Context *c, Mask exec, const u32 *image, const u32 *sampler, co
   for (u32 k = 0; k < 4; k++) out[k] = as<u32>(flushed(to<f32>(sum[k] / WHOLE)));
   return 0;
 }
+u32 image_sample(Context *c, Mask exec, const u32 *image, const u32 *sampler, const V<f32> *at, u32 instruction, V<u32> *out) {
+  return sample(c, exec, image, sampler, true, at, instruction, out);
+}
 u32 image_gather(Context *c, Mask exec, const u32 *image, const u32 *sampler, u32 component, const V<f32> *at, u32 instruction, V<u32> *out) {
   if (check(c, image, instruction)) return 1;
   static const u32 ORDER[] = {2, 3, 1, 0}; // lower left, lower right, upper right, upper left; y points down
-  const Taps t = taps_of(image, sampler, true, at);
+  const Taps t = taps_of(image, sampler, true, true, at);
   for (u32 k = 0; k < 4; k++) {
     V<u32> x[4];
     if (load_texels(c, exec, image, tap(image, sampler, t, at, ORDER[k]), instruction, x)) return 1;
@@ -201,7 +206,7 @@ static void take(Mask same, const V<u32> *x, V<u32> *out, u32 count = 4) {
 u32 texture_sample(Context *c, Mask on, In<u64> object, const V<f32> *at, u32 instruction, V<u32> *out) {
   return each_object(c, on, object, instruction, [&](Mask same, const u32 *words) {
     V<u32> x[4];
-    if (image_sample(c, same, words, words + SAMPLER_AT, at, instruction, x)) return 1;
+    if (sample(c, same, words, words + SAMPLER_AT, false, at, instruction, x)) return 1;
     return take(same, x, out), 0;
   });
 }
