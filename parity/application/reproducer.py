@@ -116,6 +116,8 @@ def make_reproducer(
         raise UsageError(f"{entry.op.name} has no kernel: libraries compute it, and no program can launch it")
     if entry.op.module in suite.missing:
         raise UsageError(f"there is no {suite.missing[entry.op.module]}, which has the kernel of {case}")
+    if entry.op.textures:
+        raise UsageError(f"{entry.op.name} uses textures, which a reproducer cannot create")
     if entry.op.is_sparse(case):
         raise UsageError(f"{case} has too many elements: only emulated GPUs run a sample of its blocks")
     if PRINTF in entry.op.results:

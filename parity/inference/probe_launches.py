@@ -26,7 +26,7 @@ from parity.errors import ParityError
 from parity.inference.conditions import LDS_BYTES
 from parity.inference.data_flow import BEHIND
 from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
-from parity.inference.textures import object_name
+from parity.inference.textures import object_name, texture_shape
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
 from parity.model.texture import parse_texture, texture_of
@@ -308,7 +308,7 @@ class ProbeLaunches:
         for each in self._args:
             if each.texture:
                 contents[each.name] = self._fill(each, places[each.name], config)
-                raw = self._texture(each, places[each.name], places[object_name(each.name)])
+                raw = self._texture(each, places, config.numbers)
             elif each.is_pointer:
                 contents[each.name] = self._fill(each, places[each.name], config)
                 address = 0 if each.name in config.fill.nulls else places[each.name].address
@@ -339,15 +339,20 @@ class ProbeLaunches:
                 found[each.name] = self._device.allocate(_texels(each) * each.lanes * each.dtype.itemsize, each.name)
         return found
 
-    def _texture(self, one: KernelArgument, place: Allocation, object_: Allocation) -> bytes:
+    def _texture(self, one: KernelArgument, places: Mapping[str, Allocation], numbers: Numbers) -> bytes:
         """Write a texture object. Return its address."""
-        spec = parse_texture(f"{one.name} {one.texture}")
+        spec, place, found = parse_texture(f"{one.name} {one.texture}"), places[one.name], places[object_name(one.name)]
         texels = place.size // (one.lanes * one.dtype.itemsize)
-        shape = (texels,) if spec.memory else (*[_LAYERS] * spec.layered, *_EXTENTS[spec.dims])
-        words = bytearray(texture_of(spec, one.dtype, (*shape, one.lanes)).record())
-        words[:8] = place.address.to_bytes(8, "little")
-        self._device.write(object_, np.frombuffer(words, np.uint8), constant=True)
-        return object_.address.to_bytes(8, "little")
+        shape: tuple[int, ...] = (*[_LAYERS] * spec.layered, *_EXTENTS[spec.dims])
+        if spec.memory:
+            shape = (texels,)
+        elif one.is_pointer:
+            shape = tuple(numbers[name] for name in texture_shape(one.texture, 1, one.name, numbers).split())
+        texture = texture_of(spec, one.dtype, (*shape, one.lanes))
+        # A place outside of a surface is the one that an array of the same extents would have there.
+        words = texture.dense(place.address) if one.is_pointer and spec.surface else texture.record(place.address)
+        self._device.write(found, np.frombuffer(words, np.uint8), constant=True)
+        return found.address.to_bytes(8, "little")
 
     def _accessed(self, one: KernelArgument, place: Allocation) -> Accessed:
         read, written = self._device.accessed(place)

@@ -51,12 +51,13 @@ from parity.inference.tensor_roles import (
     texture_words,
     written_tensors,
 )
-from parity.inference.textures import MEMORY
+from parity.inference.textures import MEMORY, shows_size
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
 from parity.model.launch import PRINTF
 from parity.op import Op
 
+_TEXTURE = "it uses a texture or a surface; with nvcc, parity infers how"
 _ROUNDED = "it prints floating-point numbers, whose last digits may differ"
 _COUNTED = "it writes where counters lead, and guessed counters lead several threads to one place, so say data="
 _MOST_ELEMENTS = 1 << 18
@@ -181,6 +182,8 @@ def signature_skeleton(name: str, one: Signature, *, single: bool = False) -> Sk
 def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: Attempt) -> Skeleton:
     """Return the op of kernels that differ only in dtypes."""
     one = widest(alike)
+    if one.flow is None and ("__hip_texture" in one.text or "__hip_surface" in one.text):
+        return Skeleton("", one.text, omitted=_TEXTURE)
     pointers = one.tensors
     written = written_tensors(pointers)
     results = {} if written else result_variables(one)
@@ -387,6 +390,7 @@ def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> Inferre
         return one.probe((), None, single)
     types = dict(zip(type_variables(len(one.types)), one.types, strict=True))
     args = []
+    numbers = [safe_name(each.name) for each in one.args if not each.is_pointer]
     for each in one.args:
         kind = types.get(kinds[each.name], kinds[each.name])
         dtype = NUMBERS.get(SUFFIXES.get(kind, kind))
@@ -395,7 +399,7 @@ def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> Inferre
         name = each.name if each.is_pointer else safe_name(each.name)
         is_nullable = each.key in one.flow.nullable and not each.is_written
         lanes = each.lanes if each.is_vector and each.is_typed else 1
-        is_pointer = each.is_pointer and each.texture in ("", MEMORY)
+        is_pointer = each.is_pointer and shows_size(each.texture, each.name, numbers)
         values = each.values, each.texture
         args.append(KernelArgument(name, dtype, is_pointer, each.key, is_nullable, lanes, *values))
     return one.probe(args, one.flow, single)

@@ -84,7 +84,7 @@ def texture_words(one: Signature) -> dict[str, str]:
 
 
 def texture_shapes(one: Signature, shapes: Mapping[str, str]) -> dict[str, str]:
-    """Return the shapes of the tensors of textures. Launches show those of linear memory."""
+    """Return the shapes of the tensors of textures. For linear memory, ``shapes`` has the size that launches show."""
     numbers = [safe_name(each.name) for each in one.args if not each.is_pointer]
     return {
         each.name: memory_shape(shapes[each.name], each.lanes)

@@ -96,7 +96,8 @@ def _settings(source: str) -> list[str]:
         words.append("normalized")
         if found and "addressMode" not in values:
             words.append(_DEFAULT_MODE)
-    return sorted({*words} - {"clamp"})
+    repeated = {_DEFAULT_MODE, "mirror"} if "normalized" not in words else set()
+    return sorted({*words} - {"clamp"} - repeated)
 
 
 def _first(settings: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
@@ -111,6 +112,17 @@ def texture_shape(use_words: str, channels: int, name: str, numbers: Iterable[st
     own = [known[k] or f"{name}_{'whd'[k]}" for k in range(axes)]
     layers = [known[2] or f"{name}_layers"] if "layered" in use_words else []
     return " ".join((*layers, *reversed(own), *([str(channels)] if channels > 1 else [])))
+
+
+def shows_size(words: str, name: str, numbers: Iterable[str]) -> bool:
+    """Return whether the accesses of a launch show the size of a tensor.
+
+    Of a surface, they do if numbers of the kernel are its extents: it then is a dense array for each launch. Samples
+    outside of other textures are no faults. Without ``words``, the tensor is an array.
+    """
+    if words in ("", MEMORY):
+        return True
+    return "surface" in words and {*texture_shape(words, 1, name, numbers).split()} <= {*numbers}
 
 
 def memory_shape(shape: str, channels: int) -> str:

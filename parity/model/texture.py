@@ -23,7 +23,7 @@ _CHANNEL_TYPES = {"i8": 8, "i16": 9, "i32": 10, "u8": 11, "u32": 13, "f16": 14, 
 _CHANNEL_ORDERS = {1: 1, 2: 3, 4: 8}
 """HSA's hsa_ext_image_channel_order_t by the number of channels: R, RG, RGBA."""
 
-_MOST, _MOST_LAYERS = 1 << 14, 1 << 13
+MOST, MOST_LAYERS = 1 << 14, 1 << 13
 """Most texels along x and y, and along z or layers, on AMD GPUs (RDNA3 ISA, "Image Resource Descriptor")."""
 
 TEXELS = tuple(_CHANNEL_TYPES)
@@ -67,8 +67,11 @@ class Texture:
     layers: int
     channels: int
 
-    def record(self) -> bytes:
-        """Return the 64 bytes of the emulator's texture object (``emulator/runtime/images.h``), with address 0."""
+    def record(self, address: int = 0) -> bytes:
+        """Return the 64 bytes of the emulator's texture object for a tensor at an address.
+
+        Source: ``emulator/runtime/images.h``.
+        """
         spec, bits = self.spec, 8 * self.dtype.itemsize
         kind = "f" if self.dtype.is_float else "i" if self.dtype.min < 0 else "u"
         if spec.normalized_float and kind != "f":
@@ -85,12 +88,28 @@ class Texture:
             | ord(kind)
         )
         plane = width if spec.memory else width - 1 | height - 1 << 14
-        image = (0, 0, plane, form, (self.layers if spec.layered else depth) - 1, 0, row, row * height)
+        image = (
+            address & 0xFFFFFFFF,
+            address >> 32,
+            plane,
+            form,
+            (self.layers if spec.layered else depth) - 1,
+            0,
+            row,
+            row * height,
+        )
         formats = _CHANNEL_TYPES[self.dtype.name], _CHANNEL_ORDERS[self.channels], width, 0
         mode = spec.address if spec.normalized or spec.address == "border" else "clamp"  # as CUDA documents
         clamps = sum(_CLAMP_FIELDS[mode] << 3 * k for k in range(3)) | (0 if spec.normalized else _UNNORMALIZED)
         sampler = clamps, 0, _LINEAR if spec.linear else 0, 0
         return struct.pack("<16I", *image, *formats, *sampler)
+
+    def dense(self, address: int) -> bytes:
+        """Return the object of a surface without bounds, whose rows follow each other as those of this one."""
+        words = bytearray(self.record(address))
+        words[8:12] = struct.pack("<I", (MOST - 1) << 14 | MOST - 1)
+        words[16:20] = struct.pack("<I", MOST_LAYERS - 1)
+        return bytes(words)
 
 
 def parse_texture(text: str) -> TextureSpec:
@@ -142,9 +161,9 @@ def texture_of(spec: TextureSpec, dtype: DType, shape: tuple[int, ...]) -> Textu
         raise UsageError(f"{spec.tensor} has the shape {shape}; a texture is not empty")
     layers = shape[0] if spec.layered else 0
     extents = shape[spec.layered : axes][::-1]
-    if not spec.memory and (max(extents[:2]) > _MOST or max(layers, *extents[2:], 0) > _MOST_LAYERS):
+    if not spec.memory and (max(extents[:2]) > MOST or max(layers, *extents[2:], 0) > MOST_LAYERS):
         raise UsageError(
-            f"{spec.tensor} has the shape {shape}; a texture on AMD GPUs has up to {_MOST} texels along x and y, and "
-            f"{_MOST_LAYERS} along z and layers"
+            f"{spec.tensor} has the shape {shape}; a texture on AMD GPUs has up to {MOST} texels along x and y, and "
+            f"{MOST_LAYERS} along z and layers"
         )
     return Texture(spec, dtype, extents, layers, channels)

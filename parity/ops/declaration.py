@@ -402,7 +402,7 @@ class Declaration:
 
     @functools.cached_property
     def conditions(self) -> tuple[Expression, ...]:
-        """The conditions of ``where``, one expression each, and those of textures, which are not empty."""
+        """The conditions of ``where``, one expression each. Tensors of textures are not empty."""
         own = expression(self.where).conjuncts if self.where else ()
         tensors = dict.fromkeys(each.tensor for each in self.texture_specs.values())
         return (*own, *(expression(f"{name}.numel > 0") for name in tensors))

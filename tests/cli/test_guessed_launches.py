@@ -1023,3 +1023,49 @@ def test_init_interrupted_continues_with_same_command(parity, tmp_path, monkeypa
     again = parity("init", "--kernels", "src")
     assert (again.code, begun) == (0, ["a.cu", "b.cu", "a.cu", "b.cu", "c.cu"]), again.err
     assert sorted(path.name for path in (tmp_path / "cases").glob("*.py")) == ["a.py", "b.py", "c.py"]
+
+
+TEXTURES = """
+__global__ void shrink(cudaTextureObject_t image, uchar4* out, int width, int height) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= width || y >= height) return;
+    float4 c = tex2D<float4>(image, (x + 0.5f) / width, (y + 0.5f) / height);
+    out[y * width + x] = make_uchar4(c.x * 255, c.y * 255, c.z * 255, c.w * 255);
+}
+__global__ void gather(cudaTextureObject_t table, float2* out, const int* ids, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = tex1Dfetch<float2>(table, ids[i]);
+}
+__global__ void invert(cudaSurfaceObject_t board, int width, int height) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= width || y >= height) return;
+    uchar4 v;
+    surf2Dread(&v, board, x * sizeof(v), y);
+    surf2Dwrite(make_uchar4(255 - v.x, 255 - v.y, 255 - v.z, v.w), board, x * sizeof(v), y);
+}
+__global__ void plot(const float* values, cudaSurfaceObject_t board, int width, int height) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < width && y < height) surf2Dwrite(values[x], board, x * sizeof(float), y);
+}
+void prepare(cudaArray_t pixels, cudaTextureObject_t* image) {
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<uchar4>();
+    cudaTextureDesc desc = {};
+    desc.addressMode[0] = cudaAddressModeMirror; // desc.addressMode[0] = cudaAddressModeBorder;
+    desc.filterMode = cudaFilterModeLinear;
+    desc.readMode = cudaReadModeNormalizedFloat;
+    desc.normalizedCoords = 1;
+}
+"""
+
+
+def test_textures_are_declared_as_host_and_calls_show(inferred, parity):
+    text = inferred(TEXTURES)
+    assert '"image_object": "image 2d linear mirror normalized normalized_float"' in text
+    assert "image: height width 4" in text and 'inputs={"image": "u8"}' in text
+    assert (
+        'textures={"table_object": "table memory"}' in text and 'shapes="table: ids_range 2; out: 2*n; ids: n"' in text
+    )
+    assert 'args="board_object width:i32 height:i32",\n    shapes="board: height width 4"' in text
+    assert 'updates={"board": "u8"}' in text and 'outputs={"board": "f32"}' in text
+    result = parity("run", "--target", "gfx90a,gfx1100", "--examples", "4")
+    assert result.code == 0 and "4 kernels" in result.out, result.out + result.err

@@ -81,7 +81,6 @@ def test_init_kernel_without_outputs_is_omitted(parity, tmp_path, monkeypatch):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "fills.cu").write_text(
         "__global__ void noop() {}\n"
-        "__global__ void sampled(float* out, cudaTextureObject_t from) { *out = tex2D<float>(from, 1, 1); }\n"
         'extern "C" __global__ void ones_f32(float* out, int n) {\n'
         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = 1.0f;\n}\n"
     )
@@ -89,7 +88,6 @@ def test_init_kernel_without_outputs_is_omitted(parity, tmp_path, monkeypatch):
     assert parity("init").code == 0
     text = (tmp_path / "cases" / "fills.py").read_text()
     assert "# noop(): it has no output that it is given, so nothing can be compared" in text
-    assert "it uses a texture or a surface, which parity does not emulate" in text
     assert '    shapes="out: n",  # a guess' in text
     result = parity("run", "-v", "--runner", "emulated", "--target", "gfx1100", "--examples", "3")
     assert "only memory checked x3" in result.out and "FAIL" not in result.out, result.out + result.err

@@ -28,6 +28,9 @@ BYTES = replace(KERNEL, name="_Z5bytesPKhPf", args=ARGS[:2])
 USES = {(0, 0): Use(frozenset(("u8",)), first="ld", width=1), (1, 0): Use(writes=frozenset(("f32",)), width=4)}
 
 
+SAMPLED = replace(KERNEL, name="_Z7sampledPfP13__hip_texture", args=ARGS[:2])
+
+
 def declared(kernel, flow=None, extents=("16", "16"), small=(), grid=("1",), roles=()):
     def launched(args, flow, single):
         names = [each.name for each in args if each.is_pointer] or ["x", "y"]
@@ -234,3 +237,8 @@ def test_instances_with_other_types_come_first_until_the_time_of_their_template_
     probes = {name: lambda *asked: limit.charge(("k", "tile"), 30) or "no launch shows it" for name in names}
     one, left = skeletons(PurePath("k.cu"), "k", many, probes=probes, limit=limit)
     assert one.name == "k.tile_Ha_float_0" and left.omitted.startswith("79 more of its instances have no op")
+
+
+def test_texture_without_ptx_is_omitted():
+    (found,) = skeletons(PurePath("k.cu"), "k", [SAMPLED])
+    assert found.omitted == "it uses a texture or a surface; with nvcc, parity infers how"

@@ -112,8 +112,8 @@ static V<f64> rounded(V<f64> x) {
   const V<f64> r = __builtin_elementwise_nearbyint(x);
   return sel(bools(x - r == 0.5), r + 1.0, r);
 }
-// Filtered coordinates have 8 fractional bits. On AMD GPUs, all coordinates do, and the device library rounds those of the
-// nearest texel down before.
+// Filtered coordinates have 8 fractional bits. AMD GPUs round all coordinates like this. For the nearest texel, the device
+// library rounds them down before.
 static Taps taps_of(const u32 *image, const u32 *sampler, bool linear, bool rounds, const V<f32> *at) {
   Taps t;
   for (u32 k = 0; k < dims_of(image); k++) {

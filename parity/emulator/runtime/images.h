@@ -2,9 +2,9 @@
 #pragma once
 #include "memory.h"
 
-// The words of a texture object, in both languages (model/texture.py). What AMD's device library reads has AMD's format:
-// the extents in words 2 and 4, and the sampler (RDNA3 ISA, "Image Resource Descriptor" and "Sampler Resource"). The rest is
-// parity's own, and the bit IMAGE tells it from the descriptor of a buffer.
+// The words of a texture object, for AMD targets and PTX (model/texture.py). AMD's device library reads the extents in words
+// 2 and 4 and the sampler, so these have AMD's format (RDNA3 ISA, "Image Resource Descriptor" and "Sampler Resource"). The
+// other words have a format of parity, and the bit IMAGE tells them from the descriptor of a buffer.
 constexpr u32 IMAGE_WORDS = 8, SAMPLER_AT = 12, TEXTURE_WORDS = 16;
 constexpr u32 IMAGE = 3u << 30; // in word 3: the words describe an image
 constexpr u32 FORCE_UNNORMALIZED = 1u << 15; // in word 0 of a sampler: coordinates count texels
@@ -22,7 +22,7 @@ RUNTIME u32 image_store(Context *, Mask exec, const u32 *image, const V<u32> *at
 // Loads `count` components of texel x of linear memory, whose descriptor a buffer instruction has: four words.
 RUNTIME u32 image_load_linear(Context *, Mask exec, const u32 *image, In<u32> x, u32 instruction, u32 count, V<u32> *out);
 
-// PTX, where each lane has a texture object of its own, at the address `object`.
+// For PTX: each lane has a separate texture object, at the address `object`.
 enum Outside { ZERO_OUTSIDE, CLAMP_OUTSIDE, TRAP_OUTSIDE }; // what an access to a surface outside of it does
 RUNTIME u32 texture_sample(Context *, Mask on, In<u64> object, const V<f32> *at, u32 instruction, V<u32> *out);
 RUNTIME u32 texture_gather(Context *, Mask on, In<u64> object, u32 component, const V<f32> *at, u32 instruction, V<u32> *out);
