@@ -102,7 +102,9 @@ static V<i32> wrapped(const u32 *sampler, u32 dim, V<i32> x, i32 extent) {
   default: return x;
   }
 }
-constexpr i32 WHOLE = 256; // weights are multiples of 1/256
+enum Reach { NEAREST, FILTERED, GATHERED }; // a texel, or the texels around a place
+constexpr i32 WHOLE = 256;             // weights are multiples of 1/256
+constexpr f64 NORMALIZED = 0x1p21;     // normalized coordinates are multiples of its reciprocal
 struct Taps {
   V<i32> first[3];  // the lower of the two texels of each dim, or the nearest one
   V<f64> upper[3];  // the weight of the upper texel, times WHOLE
@@ -114,35 +116,36 @@ static V<f64> rounded(V<f64> x) {
 }
 // Filtered coordinates have 8 fractional bits. AMD GPUs round all coordinates like this. For the nearest texel, the device
 // library rounds them down before.
-static Taps taps_of(const u32 *image, const u32 *sampler, bool linear, bool rounds, const V<f32> *at) {
+static Taps taps_of(const u32 *image, const u32 *sampler, Reach reach, bool rounds, const V<f32> *at) {
   Taps t;
   for (u32 k = 0; k < dims_of(image); k++) {
-    V<f64> x = to<f64>(at[k]);
+    const u32 mode = sampler[0] >> 3 * k & 7;
+    V<f64> x = to<f64>(flushed(at[k]));
     if (!(sampler[0] & FORCE_UNNORMALIZED)) {
-      const u32 mode = sampler[0] >> 3 * k & 7;
-      if (mode == REPEATED) x -= floor(x);
+      if (mode == REPEATED) x -= floor(x), x = sel(bools(x < 1.0), x, sel(bools(x == x), all(1.0 - 1.0 / NORMALIZED), all(0.0)));
       if (mode == MIRRORED) x -= 2.0 * floor(x * 0.5);
-      x *= (f64)extent_of(image, k);
+      x = floor(x * NORMALIZED) * (extent_of(image, k) / NORMALIZED);
     }
     x = sel(bools(x == x), min(max(x, all(-0x1p22)), all(0x1p22)), all(0.0));
     if (rounds) x = rounded(x * WHOLE) / WHOLE;
-    if (linear) x -= 0.5;
+    if (reach != NEAREST) x -= 0.5;
+    if (reach == FILTERED && mode == CLAMPED) x = min(max(x, all(0.0)), all(extent_of(image, k) - 1.0));
     const V<f64> low = floor(x);
     t.first[k] = to<i32>(low), t.upper[k] = (x - low) * WHOLE;
   }
   return t;
 }
-// The weights of the texels, times WHOLE: products of the weights of each dim, rounded so that their sum is exact. No vendor
-// documents this; an H200 computes these weights.
+// The weights of the texels, times WHOLE: they are divided along z, x and y, and each part is rounded, so that their sum is
+// exact. No vendor documents this; an H200 computes these weights.
 static void weights(const Taps &t, u32 dims, V<f64> *w) {
-  w[0] = all((f64)WHOLE);
-  for (u32 k = 0; k < dims; k++) {
-    const u32 count = 1 << k;
-    V<f64> left = t.upper[k];
-    for (u32 number = count; number--;) {
-      const V<f64> upper = number ? rounded(w[number] * t.upper[k] / WHOLE) : left;
-      w[count + number] = upper, w[number] -= upper, left -= upper;
-    }
+  for (u32 z = 0; z < (dims > 2 ? 2 : 1); z++) {
+    const V<f64> of_z = dims < 3 ? all((f64)WHOLE) : z ? t.upper[2] : WHOLE - t.upper[2];
+    const V<f64> of_x = rounded(of_z * t.upper[0] / WHOLE);
+    V<f64> *const at = w + 4 * z;
+    at[0] = of_z - of_x, at[1] = of_x;
+    if (dims < 2) return;
+    at[2] = -rounded(-at[0] * t.upper[1] / WHOLE), at[3] = rounded(at[1] * t.upper[1] / WHOLE);
+    at[0] -= at[2], at[1] -= at[3];
   }
 }
 static void move_to_layer(Place &p, const u32 *image, const V<f32> *at) {
@@ -160,17 +163,27 @@ static Place tap(const u32 *image, const u32 *sampler, const Taps &t, const V<f3
 static u32 sample(Context *c, Mask exec, const u32 *image, const u32 *sampler, bool rounds, const V<f32> *at, u32 instruction, V<u32> *out) {
   if (check(c, image, instruction)) return 1;
   const bool linear = is_linear(sampler);
-  const Taps t = taps_of(image, sampler, linear, linear || rounds, at);
+  const Taps t = taps_of(image, sampler, linear ? FILTERED : NEAREST, linear || rounds, at);
   if (!linear) return load_texels(c, exec, image, tap(image, sampler, t, at, 0), instruction, out);
   V<f64> weight[8], sum[4] = {};
   weights(t, dims_of(image), weight);
+  // Integers that are numbers from 0 or -1 to 1 are filtered as numbers of 16 bits. The mean of halves is a half.
+  const Texel of = texel_of(image);
+  const f64 most = of.kind == 'n' ? 65535.0 : of.kind == 'N' ? 32767.0 : 0.0;
   for (u32 number = 0; number < 1u << dims_of(image); number++) {
     V<u32> x[4];
     const B used = unmask(exec) & bools(weight[number] != 0.0); // a texel without weight has no effect, even if it is infinite
     if (load_texels(c, mask(used), image, tap(image, sampler, t, at, number), instruction, x)) return 1;
-    for (u32 k = 0; k < 4; k++) sum[k] += sel(used, weight[number] * to<f64>(as<f32>(x[k])), all(0.0));
+    for (u32 k = 0; k < 4; k++) {
+      const V<f64> value = to<f64>(as<f32>(x[k]));
+      sum[k] += sel(used, weight[number] * (!most ? value : of.bits == 8 && of.kind == 'N' ? value * most : even(value * most)), all(0.0));
+    }
   }
-  for (u32 k = 0; k < 4; k++) out[k] = as<u32>(flushed(to<f32>(sum[k] / WHOLE)));
+  for (u32 k = 0; k < 4; k++) {
+    const V<f64> mean = sum[k] / WHOLE;
+    const V<f32> result = to<f32>(most ? rounded(mean) / most : mean);
+    out[k] = as<u32>(of.kind == 'f' && of.bits == 16 ? to<f32>(to<f16>(result)) : flushed(result));
+  }
   return 0;
 }
 u32 image_sample(Context *c, Mask exec, const u32 *image, const u32 *sampler, const V<f32> *at, u32 instruction, V<u32> *out) {
@@ -179,7 +192,7 @@ u32 image_sample(Context *c, Mask exec, const u32 *image, const u32 *sampler, co
 u32 image_gather(Context *c, Mask exec, const u32 *image, const u32 *sampler, u32 component, const V<f32> *at, u32 instruction, V<u32> *out) {
   if (check(c, image, instruction)) return 1;
   static const u32 ORDER[] = {2, 3, 1, 0}; // lower left, lower right, upper right, upper left; y points down
-  const Taps t = taps_of(image, sampler, true, true, at);
+  const Taps t = taps_of(image, sampler, GATHERED, true, at);
   for (u32 k = 0; k < 4; k++) {
     V<u32> x[4];
     if (load_texels(c, exec, image, tap(image, sampler, t, at, ORDER[k]), instruction, x)) return 1;
