@@ -63,30 +63,30 @@ class CapturedKernels:
                 continue
             places = {each.name: values[each.name] for each in args if each.is_pointer}
             numbers = {each.name: values[each.name] for each in args if not each.is_pointer and not each.dtype.is_float}
-            found = {each.name: _memory(launch, each, places) for each in args if each.is_pointer}
-            sizes = {name: size for name, (_, _, size) in found.items()}
+            sizes = {each.name: _extent(launch, each, places) for each in args if each.is_pointer}
             key = launch.grid, launch.block, launch.shared, *numbers.items(), *sizes.items()
             if key not in seen and len(seen) < _MOST_LAUNCHES:
                 seen.add(key)
                 contents = {
-                    each.name: self._content(*found[each.name], each)
+                    each.name: self._content(launch, places[each.name], sizes[each.name], each)
                     for each in args
                     if each.is_pointer and not each.dtype.is_float and not each.dtype.is_block
                 }
                 yield ObservedLaunch(launch.grid, launch.block, launch.shared, numbers, sizes, contents)
 
-    def _content(self, one: CapturedAllocation | None, start: int, size: int, argument: KernelArgument) -> Array:
+    def _content(self, launch: CapturedLaunch, address: int, size: int, argument: KernelArgument) -> Array:
         """Return the recorded elements of a tensor before a launch: those up to a gap in the recording."""
-        kind = argument.dtype
-        data = self._recorded(one, start, start + size * kind.itemsize) if one else b""
-        return np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind.numpy)
+        data = self._recorded(launch, address, size * argument.dtype.itemsize)
+        return np.frombuffer(data, argument.dtype.numpy, len(data) // argument.dtype.itemsize)
 
-    def _recorded(self, one: CapturedAllocation, start: int, end: int) -> bytes:
-        """Return the bytes of an allocation before a launch, up to a gap in the recording."""
+    def _recorded(self, launch: CapturedLaunch, address: int, size: int) -> bytes:
+        """Return the bytes at an address before a launch, up to a gap in the recording."""
         data = bytearray()
-        for begin, stored in self._capture.allocation(one, after=False):
-            if begin <= start + len(data) < begin + len(stored):
-                data += stored[start + len(data) - begin : end - begin]
+        if one := _allocation(launch, address):
+            for begin, stored in self._capture.allocation(one, after=False):
+                start = address - one.address + len(data) - begin
+                if 0 <= start < len(stored):
+                    data += stored[start : start + size - len(data)]
         return bytes(data)
 
     def _values(self, launch: CapturedLaunch, args: Sequence[KernelArgument]) -> Mapping[str, int] | None:
@@ -102,10 +102,7 @@ class CapturedKernels:
             data = bytes.fromhex(launch.parameters[position][1])
             size = 8 if each.is_pointer else each.dtype.itemsize
             if offset >= BEHIND:
-                address = int.from_bytes(data, "little") + offset - BEHIND
-                holding = (one for one in launch.allocations if one.address <= address < one.address + one.size)
-                parts = (self._recorded(one, (at := address - one.address), at + size) for one in holding)
-                part = next(parts, b"")
+                part = self._recorded(launch, int.from_bytes(data, "little") + offset - BEHIND, size)
             else:
                 part = data[offset : offset + size]
             if len(part) != size:
@@ -115,14 +112,16 @@ class CapturedKernels:
         return found
 
 
-def _memory(
-    launch: CapturedLaunch, one: KernelArgument, places: Mapping[str, int]
-) -> tuple[CapturedAllocation | None, int, int]:
-    """Return the allocation that a pointer leads to, the first byte in it, and the elements up to the next pointer."""
-    address = places[one.name]
-    for each in launch.allocations:
-        if each.ranges and each.address <= address < each.address + each.size:
-            end = each.address + each.ranges[-1].start + each.ranges[-1].size
-            end = min([end, *(other for other in places.values() if address < other < end)])
-            return each, address - each.address, max(0, end - address) // one.dtype.itemsize
-    return None, 0, 0
+def _allocation(launch: CapturedLaunch, address: int) -> CapturedAllocation | None:
+    """Return the recorded allocation that contains an address."""
+    return next((one for one in launch.allocations if one.ranges and 0 <= address - one.address < one.size), None)
+
+
+def _extent(launch: CapturedLaunch, argument: KernelArgument, places: Mapping[str, int]) -> int:
+    """Return the number of elements from a pointer to the next pointer or the end of the recording."""
+    address = places[argument.name]
+    if not (one := _allocation(launch, address)):
+        return 0
+    end = one.address + one.ranges[-1].start + one.ranges[-1].size
+    end = min([end, *(other for other in places.values() if address < other < end)])
+    return max(0, end - address) // argument.dtype.itemsize
