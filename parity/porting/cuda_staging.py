@@ -27,7 +27,7 @@ from parity.porting import staged_files
 from parity.porting.errors import PortError
 from parity.porting.hints import remedies
 from parity.porting.host_code import HostCode
-from parity.porting.implicit_includes import implied_types
+from parity.porting.implicit_includes import implied_lines
 from parity.porting.includes import is_plain
 from parity.porting.kernel_templates import (
     INSTANTIATIONS,
@@ -157,7 +157,8 @@ class _CudaStaging:
                 if any(each.missing_header for each in errors):
                     missed = nvcc.headers_missed(staged.unit, self._target, self._folder.parent)
                     errors += staged_files.missing_headers(missed, self._texts)
-                if new := implied_types(errors, self._texts.values(), staged.host.implied):
+                implied = implied_lines(errors, self._texts, staged.host.implied)
+                if new := sorted(line for line in implied if line.startswith("typedef ")):
                     host = replace(staged.host, implied=(*staged.host.implied, *new))
                     staged = _with_removed_apis(self._staged(host), staged.removed_apis, staged.needs)
                     continue
@@ -205,10 +206,6 @@ class _CudaStaging:
         if stubs:
             staged_files.write(empty / LIBRARY_NAMES, library_names(source.files.values(), cuda=cuda_toolkit.headers()))
         forced = {path: str(self._place(Path(path))) for path in source.options.forced if Path(path) in source.files}
-        standard, others = staged_files.repair_headers(host, stubs=False)
-        implied = (self._folder / staged_files.IMPLIED,) if host.implied else ()
-        for path in implied:
-            staged_files.write(path, "\n".join((*host.implied, "")))
         unit = Unit(
             self._place(source.path),
             (
@@ -218,7 +215,7 @@ class _CudaStaging:
                 *((STUBS, HIP_ON_CUDA) if stubs else ()),
             ),
             (
-                *map(str, (*standard, *implied, *others)),
+                *map(str, staged_files.repair_headers(self._folder, host, host.implied, stubs=False)),
                 *(forced.get(name, _forced(name)) for name in source.options.forced),
             ),
             source.options.flags,

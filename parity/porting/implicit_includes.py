@@ -26,10 +26,10 @@ TABLE = Path(__file__).with_name("implicit_includes.csv")
 _IMPLIED = [(re.compile(row["name"]), row["directive"]) for row in read_table(TABLE)]
 
 _LACKING = re.compile(
-    r"(?:undeclared identifier|unknown (?:type|template) name|no type named|incomplete type)"
-    r" '(?:class |struct )?(\w+)'"
+    r"(?:(?:undeclared identifier|unknown (?:type|template) name|no type named|incomplete type) '(?:class |struct )?"
+    r"|identifier \")(\w+)(?:'|\" is undefined)"
 )
-_UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
+"""Matches the errors of clang, and of nvcc."""
 _UNKNOWN = re.compile(r"^(?:unknown type name|use of undeclared identifier|no (?:type|template|member) named) '\w+'")
 _NOT_A_TYPE = re.compile(r"[A-Z0-9_]+|(?:cuda|hip|cu(?=[A-Z]))\w*")
 """Matches names of macros, and of CUDA's and HIP's own types."""
@@ -51,14 +51,6 @@ def implied_lines(errors: Sequence[Diagnostic], texts: Mapping[str, str], known:
     found = dict.fromkeys(line for line in (*lines, *_types(errors, texts, known)) if line not in known)
     own: set[str] = set().union(*map(defined_macros, texts.values())) if found else set()
     return tuple(line for line in found if not own & set(line.split()[1:2]))
-
-
-def implied_types(errors: Iterable[Diagnostic], texts: Collection[str], known: Collection[str]) -> tuple[str, ...]:
-    """Return the table's definitions of types that nvcc reports as undefined, except ``known`` lines."""
-    names = dict.fromkeys(name for error in errors for name in _UNDEFINED.findall(error.text))
-    own: set[str] = set().union(*map(defined_macros, texts)) if names else set()
-    lines = filter(None, map(_implied, names.keys() - own))
-    return tuple(sorted(line for line in lines if line.startswith("typedef ") and line not in known))
 
 
 def pasted_names(

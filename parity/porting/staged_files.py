@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
@@ -16,8 +16,6 @@ from parity.porting.sources import Source
 
 EMPTY = "empty"
 """The folder with empty files for absent headers."""
-IMPLIED = "implied.h"
-"""The file with lines for names that absent headers would have provided."""
 FINE_ROUNDS, ROUNDS = 8, 16
 """Rounds of repairs that remove parts of functions, and all rounds; an error that remains is the user's."""
 
@@ -33,10 +31,16 @@ def write(path: Path, text: str) -> None:
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
 
-def repair_headers(host: HostCode, *, stubs: bool) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Return the headers to include before a repaired source: those that replace absent headers, and others."""
-    standard = (_STANDARD_HEADER,) if host.empty_headers or stubs else ()
-    return standard, (_ANYTHING_HEADER,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()
+def repair_headers(folder: Path, host: HostCode, lines: Sequence[str], *, stubs: bool) -> Iterator[Path]:
+    """Yield the headers to include before a repaired source. Writes one with ``lines``, if any, to a folder."""
+    if host.empty_headers or stubs:
+        yield _STANDARD_HEADER
+    if lines:
+        implied = (folder / "implied.h").resolve()
+        write(implied, "\n".join((*lines, "")))
+        yield implied
+    if any(ANYTHING in piece.instead for piece in host.left_out):
+        yield _ANYTHING_HEADER
 
 
 def appended_code(source: Source, host: HostCode) -> str:

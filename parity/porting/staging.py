@@ -58,7 +58,6 @@ from parity.porting.wavefront_width import for_64_lanes
 WIDE = 64
 """The lanes of a wavefront of which CUDA's warps are only a half."""
 
-"""The header with declarations that absent headers would have provided."""
 _STUBS, _HOST, _LIBRARIES = "stubs", "host", "libraries"
 """Folders for stubs. Those in ``_HOST`` precede an installed ROCm's headers, which are broken or conflict."""
 
@@ -182,8 +181,6 @@ class _HipStaging:
             *host.implied,
             *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted),
         )
-        if lines:
-            staged_files.write(folder / staged_files.IMPLIED, "\n".join((*lines, "")))
         libraries = (folder / _LIBRARIES).resolve()
         real = {
             library.name: library.link_into(libraries / str(place), path)
@@ -195,7 +192,6 @@ class _HipStaging:
             *(((folder / _STUBS).resolve(),) if choice.stubs else ()),
             *((curand,) if curand else ()),
         )
-        standard, others = staged_files.repair_headers(host, stubs=bool(choice.stubs))
         unit = Unit(
             self._place(source.path),
             (
@@ -205,9 +201,7 @@ class _HipStaging:
             ),
             (
                 *(() if source.ported else (HIP_RUNTIME, *self._compat.headers)),
-                *standard,
-                *(((folder / staged_files.IMPLIED).resolve(),) if lines else ()),
-                *others,
+                *staged_files.repair_headers(folder, host, lines, stubs=bool(choice.stubs)),
                 *(library.first for library in choice.real if library.first),
                 *map(self._forced, source.options.forced),
             ),
