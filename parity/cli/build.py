@@ -31,7 +31,6 @@ from parity.model.finding import Finding
 from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
 from parity.porting import (
-    MISSPELLED,
     Switch,
     Translation,
     find_modules,
@@ -270,12 +269,8 @@ def _libraries(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
         named = ", ".join(f'"{os.path.relpath(kernels / folder)}"' for folder in folders)
         yield f"headers found in other folders; to make this explicit: include = [{named}] in [tool.parity]", "dim"
     for header in _every(built, "made"):
-        template = os.path.relpath(kernels / header.file)
-        if header.advice == MISSPELLED:
-            yield f"{header.name} is {template}: {header.advice}", "dim"
-            continue
-        how = f", {header.advice}" if header.advice else ""
-        yield f"header generated from its template {template}{how}: {header.name}", "dim"
+        how = f" ({header.advice})" if header.advice else ""
+        yield f"header {header.name} comes from {os.path.relpath(kernels / header.file)}{how}", "dim"
 
 
 def _switches(built: Sequence[Built]) -> Iterator[Line]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from parity.porting.conditionals import ARCH, macros_of
     from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda, compile_as_cuda, compile_with_templates
     from parity.porting.errors import PortError
-    from parity.porting.header_templates import MISSPELLED
     from parity.porting.hints import setting_for, switches_of_kernels
     from parity.porting.hipify import HELPFUL, LITERAL
     from parity.porting.include_closure import closure
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from parity.porting.variants import COMBINABLE, Variant, after_errors, with_cuda_version, with_kernels
 
 __all__ = [
-    "ARCH", "COMBINABLE", "HELPFUL", "HIPIFIERS", "HIPIFY", "HIP_ON_CUDA", "LITERAL", "MISSPELLED", "PORTED_SUFFIXES",
+    "ARCH", "COMBINABLE", "HELPFUL", "HIPIFIERS", "HIPIFY", "HIP_ON_CUDA", "LITERAL", "PORTED_SUFFIXES",
     "Instantiation", "PortError", "Source", "SourceTree", "StagedCuda", "Switch", "Translation", "TranslationError",
     "Variant", "after_errors", "ancestors", "as_in_cuda", "chosen_hipifier", "closure", "compile_as_cuda",
     "compile_as_hip", "compile_with_templates", "confirmed", "cuda_code", "descendants", "embeds_cuda",

@@ -19,29 +19,19 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*cmakedefine(?P<number>01)?[ \t]+(?P<name>\w
 _INSERTION = re.compile(r"@(\w+)@|\$\{(\w+)\}")
 _LINES = re.compile(r"^[ \t]*@(\w+)@[ \t]*$", re.MULTILINE)
 """Matches a variable that stands for whole lines."""
-MISSPELLED = "Windows ignores case; correct the #include"
-"""Advice on a header whose name only Windows finds."""
 _ON = frozenset(("ON", "TRUE", "YES", "1"))
 
 
 @dataclass(frozen=True)
 class GeneratedHeader:
-    """A header that a build generates: its template, its text, and the switches of the template that are on.
+    """A header that a build generates from a template, or that Windows finds under another name.
 
-    The template is the header itself if the name in the source is ``misspelled``.
+    ``advice`` names the switches of the template that are on, or says how to correct the name.
     """
 
     template: Path
     text: str
-    on: tuple[str, ...] = ()
-    misspelled: bool = False
-
-    @property
-    def advice(self) -> str:
-        """How the header comes about."""
-        if self.misspelled:
-            return MISSPELLED
-        return f"with {' '.join(self.on)}" if self.on else ""
+    advice: str = ""
 
 
 def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> GeneratedHeader | None:
@@ -76,7 +66,8 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Generat
         return _set_value(name, cmake) or str(int(is_for_cuda(name)))
 
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    return GeneratedHeader(path, insert(_DEFINE.sub(define, _LINES.sub(lines, text))), tuple(on))
+    text = insert(_DEFINE.sub(define, _LINES.sub(lines, text)))
+    return GeneratedHeader(path, text, f"with {' '.join(on)}" if on else "")
 
 
 def _template(header: str, folders: Iterable[Path]) -> Path | None:

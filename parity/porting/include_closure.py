@@ -145,7 +145,7 @@ class _HeaderSearch:
             if real := found_on_windows(header, folders, project_of(folder, self._kernels)):
                 path = folder / header
                 text = f'#include "{os.path.relpath(real, path.parent)}"\n'
-                self._made[header] = GeneratedHeader(real, text, misspelled=True)
+                self._made[header] = GeneratedHeader(real, text, "Windows ignores case; correct the #include")
                 self._texts[path] = text
                 self._folders.append(folder)
                 found.append(path)

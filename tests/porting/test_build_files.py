@@ -233,7 +233,7 @@ def test_made_header_from_template_substitutes_variables(project, template, head
     (project / "CMakeLists.txt").write_text(cmake + "set(MINOR 1)\nset(MINOR 2)\n" + CONDITION)
     source = project / "src" / "cuda" / "area.cu"
     made = made_header(header, source, project_of(source.parent))
-    assert made == GeneratedHeader(path, MADE, ("USE_CUDA", "WITH_GPU"))
+    assert made == GeneratedHeader(path, MADE, "with USE_CUDA WITH_GPU")
     assert made_header("other.h", source, project_of(source.parent)) is None
 
 
@@ -286,4 +286,4 @@ def test_made_header_from_distant_cmake_file_is_found(project):
     (project / "modules" / "compilers.h").write_text("#define AREA_CONSTEXPR constexpr\n")
     source = project / "src" / "cuda" / "area.cu"
     made = made_header("area/compilers.h", source, project_of(source.parent))
-    assert made == GeneratedHeader(project / "modules" / "compilers.h", "#define AREA_CONSTEXPR constexpr\n", ())
+    assert made == GeneratedHeader(project / "modules" / "compilers.h", "#define AREA_CONSTEXPR constexpr\n")
