@@ -380,9 +380,9 @@ class Device:
         self._memory.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, kernel.lds_bytes + shape.shared_bytes
         context.lds_zeros = kernel.lds_zeros
-        arenas = self._memory.take_heap(shape.groups * shape.threads) if loaded.executable.traits.allocates else None
-        context.heap, context.heap_far = (arenas.near, arenas.far) if arenas else (0, 0)
-        context.heap_far_bytes = arenas.far_bytes if arenas else 0
+        allocates = loaded.executable.traits.allocates
+        arenas = self._memory.take_heap(shape.groups * shape.threads) if allocates else (0, 0, 0)
+        context.heap, context.heap_far, context.heap_far_bytes = arenas
         context.heap_grid[:], context.heap_threads = shape.grid[:2], shape.threads
         if self._trace:
             self._trace.compare_threads(not kernel.converged)

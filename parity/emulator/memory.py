@@ -8,6 +8,7 @@ import functools
 import mmap
 import operator
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,15 +56,6 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 @dataclass(frozen=True)
-class Arenas:
-    """The device addresses of a launch's near and far arenas, and the bytes of a far one."""
-
-    near: int
-    far: int
-    far_bytes: int
-
-
-@dataclass(frozen=True)
 class Allocation:
     """``size`` bytes of device memory at a device ``address``."""
 
@@ -96,23 +88,26 @@ class DeviceMemory:
         try:
             self.slots = _SLOTS if spread else 1
             before = self.slots * _SLOT + _SPARSE_BUFFERS * SPARSE if spread else capacity
-            self._maps = [_map(before + heap + capacity) for _ in range(2)]
+            maps = [_map(before + heap + capacity) for _ in range(2)]
             self.heap = range(self.base + before, self.base + before + heap)
         except OSError:
             self.slots = 1
-            self._maps = [_map(capacity) for _ in range(2)]
+            maps = [_map(capacity) for _ in range(2)]
             self.heap = range(self.base, self.base)
-        self._arenas: dict[int, Arenas] = {}
-        self._heap_used = 0
-        self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
-        self.size = self.data.size
-        self.allocations: list[Allocation] = []  # sorted by address
-        self._freed: dict[int, list[int]] = {}
+        self._open(maps)
         # By slot: the first byte that may be in use, and the byte after the last.
         self._bounds = [[i * _SLOT, i * _SLOT or system] for i in range(self.slots)]
-        self._count = self._allocated = 0
+
+    def _open(self, maps: Sequence[mmap.mmap]) -> None:
+        """Use this memory for data and states. Nothing is allocated yet."""
+        self._maps = maps
+        self.data, self.state = (np.frombuffer(m, np.uint8) for m in maps)
+        self.size = self.end = self.data.size
+        self.allocations: list[Allocation] = []  # sorted by address
+        self._freed: dict[int, list[int]] = {}
         self._sparse: list[Allocation] = []
-        self.end = self.size
+        self._arenas: dict[int, tuple[int, int, int]] = {}
+        self._count = self._allocated = self._heap_used = 0
 
     @functools.cached_property
     def _data_at(self) -> int:
@@ -188,10 +183,11 @@ class DeviceMemory:
         data, state = (a[start : start + SPARSE].reshape(-1, mmap.PAGESIZE)[pages] for a in (self.data, self.state))
         return data, state
 
-    def take_heap(self, threads: int) -> Arenas | None:
-        """Return arenas, until ``reset``, for what the threads of a launch allocate; None without address space.
+    def take_heap(self, threads: int) -> tuple[int, int, int]:
+        """Return arenas, until ``reset``, for what the threads of a launch allocate.
 
-        Launches with as many threads share them.
+        These are the device addresses of the near and far arenas, and the bytes of a far one; all 0 without address
+        space. Launches with as many threads share them.
         """
         if found := self._arenas.get(threads):
             return found
@@ -199,10 +195,10 @@ class DeviceMemory:
         near_bytes = -(-threads * _NEAR_ARENA // mmap.PAGESIZE) * mmap.PAGESIZE
         start, needed = self._heap_used, near_bytes + threads * far_bytes
         if needed > len(self.heap) - start:
-            return None
+            return 0, 0, 0
         self._heap_used += needed
         near = self.heap.start + start
-        self._arenas[threads] = found = Arenas(near, near + near_bytes, far_bytes)
+        self._arenas[threads] = found = near, near + near_bytes, far_bytes
         return found
 
     def free(self, allocation: Allocation) -> None:

@@ -6,8 +6,6 @@ import bisect
 import ctypes
 import mmap
 
-import numpy as np
-
 from parity.emulator.memory import NO_RESERVE, Allocation, DeviceMemory
 
 BASE = 0x2000_0000_0000
@@ -37,13 +35,8 @@ class SharedMemory(DeviceMemory):
         self.capacity, self._system = RESERVED - HEAP + _SYSTEM, _SYSTEM
         self.slots = SPACE // _SLOT
         self._files = data, state
-        self._maps = [mmap.mmap(file, SPACE, flags=mmap.MAP_SHARED | NO_RESERVE) for file in self._files]
-        self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
-        self.size = self.end = SPACE
-        self.allocations = []
-        self._freed, self._bounds = {}, []
-        self._count = self._allocated = self._heap_used = 0
-        self._arenas = {}
+        self._open([mmap.mmap(file, SPACE, flags=mmap.MAP_SHARED | NO_RESERVE) for file in self._files])
+        self._bounds = []
         self.heap = range(BASE + SPACE - RESERVED, BASE + SPACE - RESERVED + HEAP)
         self._by_address: dict[int, Allocation] = {}
 
