@@ -80,7 +80,7 @@ class Registers:
         self._counts: dict[str, str] = {}
         self._symbols: dict[str, set[str]] = {}
         self._constants: list[tuple[str, str, int]] = []
-        self._fillable = fillable
+        self._fillable = {name: place for place, name in enumerate(fillable, VARIABLE)}
         self._held: dict[str, tuple[Key, str]] = {}
         self.holders: dict[int, str] = {}
         self._divisors: set[str] = set()
@@ -96,9 +96,9 @@ class Registers:
                 self._read(item.mnemonic.split("."), item.operands)
         # A register with different values before and in a loop is not a copy of either.
         self._same = {register: made for register, made in self._same.items() if self._defined[register] == 1}
-        self._find_members()
+        self._find_members(fillable)
 
-    def _find_members(self) -> None:
+    def _find_members(self, fillable: Sequence[str]) -> None:
         """Treat the fields of a structure behind an argument as arguments.
 
         One of them is a pointer, or the kernel only loads fields, of several types.
@@ -117,7 +117,7 @@ class Registers:
         fields |= self._held
         addresses = {each for _, _, address, *_ in self._accesses for each in self._closure(address, self._moved)}
         self._members = {key for register, (key, kind) in fields.items() if register in addresses and "64" in kind}
-        self.holders = {place: self._fillable[place - VARIABLE] for place, _ in self._members if place >= VARIABLE}
+        self.holders = {place: fillable[place - VARIABLE] for place, _ in self._members if place >= VARIABLE}
         structures = {place for place, _ in self._members} | only_loaded
         for register, (key, kind) in fields.items():
             if key[0] in structures:
@@ -165,7 +165,7 @@ class Registers:
         if name == "ld" and ("const" in op or ("global" in op and DIRECT.fullmatch(operands[1]))):
             self._constants.append((kind, operands[1], len(REGISTER.findall(operands[0]))))
             if (direct := DIRECT.fullmatch(operands[1])) and direct["name"] in self._fillable:
-                place, at = VARIABLE + self._fillable.index(direct["name"]), int(direct["byte"] or 0)
+                place, at = self._fillable[direct["name"]], int(direct["byte"] or 0)
                 for i, register in enumerate(REGISTER.findall(operands[0])):
                     self._held[register] = (place, at + i * bytes_of(kind)), kind
         if name in ("ld", "ldu") and not {"const", "shared", "local"} & set(op):
