@@ -145,6 +145,7 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
         pattern += "".join(f"_{{{variable}}}" for variable in type_variables(len(types)))
     from_source = structures.parameters(kernel.name) if structures else []
     declared = _types_of(names[1]) if len(names) > 1 else from_source
+    typed = flow if flow and len(flow.types) == len(kernel.args) else None
     args, structs = list[Parameter](), dict[str, int]()
     for i, argument in enumerate(kernel.args):
         c_type = declared[i] if len(declared) == len(kernel.args) else ""
@@ -164,17 +165,14 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
             structs[name] = size
         inside = name if name in structs else ""
         for each in fields if inside else (Field(name, c_type, 0, size),):
-            one = _parameter(each, (i, begin + each.offset), inside, structures, is_pointer=is_pointer)
-            args.append(_seen(one, flow, len(kernel.args), each.c_type))
+            args.append(_parameter(each, (i, begin + each.offset), inside, structures, typed, is_pointer=is_pointer))
     for place, (symbol, size) in flow.holders.items() if flow else ():
         holder, fields = _fields_of_holder(place, symbol, size, flow, structures)
         structs[holder] = size
         for each in fields:
-            one = _parameter(each, (place, each.offset), holder, structures, is_pointer=False)
-            args.append(_seen(one, flow, len(kernel.args), each.c_type))
-    source = (
-        structures.from_kernel(unqualified(source_name(kernel.name))) if structures and flow and flow.textures else ""
-    )
+            args.append(_parameter(each, (place, each.offset), holder, structures, typed, is_pointer=False))
+    kernel_name = unqualified(source_name(kernel.name))
+    source = structures.from_kernel(kernel_name) if structures and flow and flow.textures else ""
     args = [_textured(each, flow, source) for each in args]
     twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}
     twice |= {"x", "y", "z", "w"}  # the fields of vectors
@@ -186,8 +184,10 @@ def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, struc
     return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares, structs, symbol=kernel.name)
 
 
-def _parameter(field: Field, key: Key, inside: str, structures: Structures | None, *, is_pointer: bool) -> Parameter:
-    """Return a parameter, or a field of one, as the source declares it."""
+def _parameter(
+    field: Field, key: Key, inside: str, structures: Structures | None, flow: Flow | None, *, is_pointer: bool
+) -> Parameter:
+    """Return a parameter, or a field of one, as the source declares it, with what PTX shows of it."""
     c_type, bare = field.c_type, _bare(field.c_type)
     dtype, lanes = _dtype(c_type)
     if not dtype and structures and "*" in c_type:  # a structure with a single type is a tensor of it
@@ -198,10 +198,13 @@ def _parameter(field: Field, key: Key, inside: str, structures: Structures | Non
     is_empty = field.size == 1 and bare not in ("", "bool", "char", *_C_TYPES) and not is_pointer
     is_empty &= not (structures and structures.fields(bare, 1))
     values = structures.enumerators(bare) if structures and "*" not in c_type else ()
-    return Parameter(
+    declared = Parameter(
         field.name, "u8" if is_empty else dtype, field.size, is_pointer or "*" in c_type, is_written, None,
         lanes, lanes > 1, bare == "bool", is_empty, bool(dtype), key, inside, values,
     )  # fmt: skip
+    if flow is None or key in flow.escaped or key in flow.textures:
+        return declared
+    return _seen(declared, flow, c_type)
 
 
 def _fields_of_holder(
@@ -298,16 +301,11 @@ def _with_declared_constants(flow: Flow, structures: Structures) -> Flow:
     return replace(flow, tables=tables)
 
 
-def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> Parameter:
-    """Return a parameter of a kernel with ``count`` parameters, with what PTX shows of it."""
-    if flow is None or len(flow.types) != count or parameter.key in flow.escaped or parameter.key in flow.textures:
-        return parameter
-    use, bound, of = (
-        flow.uses.get(parameter.key),
-        flow.bounds.get(parameter.key),
-        "".join(flow.types[parameter.key[0] :][:1]),
-    )
-    if use is None and not ("*" in c_type or (parameter.is_pointer and of in ("u64", "b64") and bound is None)):
+def _seen(parameter: Parameter, flow: Flow, c_type: str) -> Parameter:
+    """Return a parameter with what PTX shows of it."""
+    use, of = flow.uses.get(parameter.key), "".join(flow.types[parameter.key[0] :][:1])
+    is_number = of not in ("u64", "b64") or parameter.key in flow.bounds
+    if use is None and "*" not in c_type and (is_number or not parameter.is_pointer):
         return replace(
             parameter,
             is_pointer=False,
