@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 
 from parity.compilers.compile_options import CompileOptions
 from parity.inference.host_formulas import CAST, OPERATORS, WARP_NAMES, Formulas, HostValues, parsed_arithmetic
-from parity.inference.structures import SIZES, Structures
+from parity.inference.structures import COMMENT, SIZES, Structures
 from parity.model.launch import WARP_SIZE
 from parity.platform.files import find_below, read_content
 from parity.porting import (
@@ -32,7 +32,7 @@ from parity.porting import (
     template_arguments,
 )
 
-_COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)", re.MULTILINE | re.DOTALL)
+_FULL_LINE_COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)", re.MULTILINE | re.DOTALL)
 """Matches a comment at the start of a line. In Python, ``//`` within a line is a quotient."""
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
 _VARIABLES = re.compile(
@@ -124,6 +124,7 @@ class HostTexts:
         self._read: dict[Path, str] = {}
         self._found: dict[Path, list[Path]] = {}
         self._structures: dict[Path, Structures] = {}
+        self._copying = {path: COMMENT.sub(" ", text) for path, text in self._texts.items() if "MemcpyToSymbol" in text}
         self._launched = {path: {*_LAUNCHED.findall(text)} for path, text in self._texts.items() if "<<<" in text}
 
     def launches(
@@ -190,9 +191,8 @@ class HostTexts:
         Its constants may be filled by other files of its folder.
         """
         if path not in self._structures:
-            beside = (text for other, text in self._texts.items() if other.parent == path.parent and other != path)
-            copies = "\n".join(text for text in beside if "MemcpyToSymbol" in text)
-            self._structures[path] = Structures(self.whole(path), copies)
+            beside = (text for other, text in self._copying.items() if other.parent == path.parent and other != path)
+            self._structures[path] = Structures(self.whole(path), "\n".join(beside))
         return self._structures[path]
 
     def _files(self, path: Path) -> list[Path]:
@@ -295,7 +295,7 @@ class _HostDefinitions:
     """The values of the names in a file, by position."""
 
     def __init__(self, text: str) -> None:
-        text = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        text = _FULL_LINE_COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
         self._values: dict[str, list[tuple[int, str]]] = {}
         self._dims: dict[str, list[tuple[int, str]]] = {}
         enumerators = [each for one in _ENUM.finditer(text) for each in _ENUMERATOR.finditer(f"{one[1]},")]

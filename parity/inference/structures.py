@@ -57,7 +57,7 @@ template <typename T, typename I> struct TensorInfo {
 };
 """
 """The tensors of PyTorch and Torch as arguments: their layout, without their functions."""
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _KERNEL = re.compile(r"__global__(?:[^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(\w+)\s*\(([^{}()]*)\)\s*\{")
 _VARIABLE = re.compile(
     r"\b__(?:constant|device)__\s+(?:(?:static|extern|const|volatile|__\w+__)\s+)*"
@@ -99,11 +99,11 @@ def glm_vector(c_type: str) -> tuple[str, int] | None:
 
 
 class Structures:
-    """The structures that a text declares. Other texts may have ``copies`` into its variables."""
+    """The structures that a text declares. Other texts, without comments, may have ``copies`` into its variables."""
 
     def __init__(self, text: str, copies: str = "") -> None:
         text = f"{text}\n{_ACCESSORS}"
-        self._text, self._copies = _COMMENT.sub(" ", text), _COMMENT.sub(" ", copies)
+        self._text, self._copies = COMMENT.sub(" ", text), copies
         self._numbers = {a or c: b or d for a, b, c, d in _NUMBER.findall(self._text)}
         self._aliases = {b or c or e: a or d or f for a, b, c, d, e, f in _ALIAS.findall(text)}
         self._aliases |= dict.fromkeys(_ENUM.findall(text), "int")
