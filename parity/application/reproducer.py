@@ -134,10 +134,7 @@ def make_reproducer(
     outputs, data = expectations.output_tables(call, expected, [side.name for side in sides])
     program = _program(call, str(case), outputs, judged=bool(expected))
     files = {f"data/{name}.bin": buffer.data.tobytes() for name, buffer in call.buffers.items()}
-    files |= {
-        f"data/constant.{name}.bin": variable_content(content).tobytes()
-        for name, content in call.launch.constants.items()
-    }
+    files |= {f"data/constant.{name}.bin": content for name, content in _variables(call).items()}
     files |= data
     for side in sides:
         files |= side.sources.files
@@ -172,8 +169,8 @@ def _program(call: Call, case: str, outputs: list[dict[str, Any]], *, judged: bo
         "buffers": call.buffers,
         "outputs": call.outputs,
         "constants": [
-            {"name": name, "symbols": mangled(name), "size": size, "of": call.launch.results.get(name, "")}
-            for name, size in _variable_sizes(call).items()
+            {"name": name, "symbols": mangled(name), "size": len(content), "of": call.launch.results.get(name, "")}
+            for name, content in _variables(call).items()
         ],
         "links": [
             {"name": name, "at": at, "value": _value(pointer, _sizes(call))}
@@ -289,13 +286,14 @@ def _file_descriptions(call: Call, sides: Sequence[ReproducerSide]) -> Iterator[
     for name, buffer in call.buffers.items():
         where = f"; the result, layout {call.outputs[name]}" if name in call.outputs else ""
         yield f"data/{name}.bin", f"{buffer.dtype} x {len(buffer.data)} before the launch{where}"
-    for name, size in _variable_sizes(call).items():
-        yield f"data/constant.{name}.bin", f"{size} bytes of the variable `{name}`"
+    for name, content in _variables(call).items():
+        yield f"data/constant.{name}.bin", f"{len(content)} bytes of the variable `{name}`"
     yield "data/NAME.expected.bin, ...", "the accepted values of each element of a result, as `reproduce.h` reads them"
 
 
-def _variable_sizes(call: Call) -> Mapping[str, int]:
-    return {name: variable_content(content).nbytes for name, content in call.launch.constants.items()}
+def _variables(call: Call) -> dict[str, bytes]:
+    """Return the content of each variable that a program fills."""
+    return {name: variable_content(content).tobytes() for name, content in call.launch.constants.items()}
 
 
 def render_template(name: str, **content: object) -> bytes:
