@@ -1,5 +1,7 @@
 """Memory that kernels allocate: ``malloc`` and ``free``, ``new`` and ``delete``, on AMD targets and as PTX."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,18 +12,9 @@ from parity.emulator.device import Device
 from parity.emulator.faults import MemoryFault, NotAllocated
 from parity.emulator.ptx.device import PtxDevice
 
+SHAPES = (Path(__file__).parents[1] / "foreign" / "declared" / "kernels" / "heap.cu").read_text()
+CREATE, FIND_AREAS = "_Z13create_shapesPP5ShapePKfi", "_Z10find_areasPP5ShapePfi"
 SOURCE = """
-struct Shape { __device__ virtual float area() const = 0; };
-struct Square : Shape {
-  float side;
-  __device__ Square(float x) : side(x) {}
-  __device__ float area() const override { return side * side; }
-};
-struct Circle : Shape {
-  float radius;
-  __device__ Circle(float x) : radius(x) {}
-  __device__ float area() const override { return 3 * radius * radius; }
-};
 extern "C" __global__ void inside(float* out, const float* x, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -31,14 +24,6 @@ extern "C" __global__ void inside(float* out, const float* x, int n) {
   for (int k = 0; k <= i % 5; k++) sum += own[k];
   delete[] own;
   out[i] = sum;
-}
-extern "C" __global__ void create(Shape** shapes, const float* x, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) shapes[i] = i % 2 ? (Shape*)new Square(x[i]) : (Shape*)new Circle(x[i]);
-}
-extern "C" __global__ void areas(Shape** shapes, float* out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = shapes[i]->area();
 }
 extern "C" __global__ void wrong(float* out, int what, int bytes) {
   float* own = (float*)malloc(bytes);
@@ -57,7 +42,7 @@ TARGETS = ("gfx1100", "gfx90a", "sm_90")
 @pytest.fixture(scope="module")
 def codes(tmp_path_factory, cache):
     folder = tmp_path_factory.mktemp("heap")
-    (folder / "m.cu").write_text(SOURCE)
+    (folder / "m.cu").write_text(SHAPES + SOURCE)
     return {each.target: each.code_object for each in build(folder, ["m"], targets=TARGETS, cache=cache)}
 
 
@@ -94,8 +79,8 @@ def test_objects_outlive_the_launch_that_creates_them(launch):
     n = 300
     x = np.arange(n, dtype=np.float32) / 8
     shapes, out = launch.device.allocate(8 * n), launch.device.allocate(4 * n)
-    launch("create", shapes, _buffer(launch.device, x), n, grid=3, block=128)
-    launch("areas", shapes, out, n, grid=3, block=128)
+    launch(CREATE, shapes, _buffer(launch.device, x), n, grid=3, block=128)
+    launch(FIND_AREAS, shapes, out, n, grid=3, block=128)
     expected = np.where(np.arange(n) % 2, x * x, 3 * x * x)
     assert launch.device.read(out).view(np.float32).tolist() == expected.tolist()
 
@@ -106,8 +91,8 @@ def test_addresses_are_the_same_on_all_targets(codes):
     for target, code in codes.items():
         device: Device = (PtxDevice if target == "sm_90" else AmdgpuDevice)(traced=True)
         shapes = device.allocate(8 * 300)
-        args = pack(code.kernels["create"], [shapes, _buffer(device, np.zeros(300, np.float32)), 300])
-        device.launch(code, "create", grid=(3, 1, 1), block=(128, 1, 1), args=args)
+        args = pack(code.kernels[CREATE], [shapes, _buffer(device, np.zeros(300, np.float32)), 300])
+        device.launch(code, CREATE, grid=(3, 1, 1), block=(128, 1, 1), args=args)
         found.add(device.read(shapes).tobytes())
     assert len(found) == 1
 
@@ -137,10 +122,10 @@ def test_full_heap_gives_null(launch):
 
 def test_reset_releases_the_heap(launch):
     out, shapes = launch.device.allocate(4), launch.device.allocate(8)
-    launch("create", shapes, _buffer(launch.device, np.ones(1, np.float32)), 1)
+    launch(CREATE, shapes, _buffer(launch.device, np.ones(1, np.float32)), 1)
     kept = launch.device.read(shapes)
     launch.device.reset()
     shapes, out = launch.device.allocate(8), launch.device.allocate(4)
     launch.device.write(shapes, kept)
     with pytest.raises(MemoryFault, match="out-of-bounds read"):
-        launch("areas", shapes, out, 1)
+        launch(FIND_AREAS, shapes, out, 1)
