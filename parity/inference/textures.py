@@ -117,8 +117,8 @@ def texture_shape(use_words: str, channels: int, name: str, numbers: Iterable[st
 def shows_size(words: str, name: str, numbers: Iterable[str]) -> bool:
     """Return whether the accesses of a launch show the size of a tensor.
 
-    Of a surface, they do if numbers of the kernel are its extents: it then is a dense array for each launch. Samples
-    outside of other textures are no faults. Without ``words``, the tensor is an array.
+    Of a surface, they do if numbers of the kernel are its extents: it then is a dense array for each launch. A sample
+    outside of another texture is not a fault. Without ``words``, the tensor is an array.
     """
     if words in ("", MEMORY):
         return True

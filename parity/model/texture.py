@@ -105,7 +105,7 @@ class Texture:
         return struct.pack("<16I", *image, *formats, *sampler)
 
     def dense(self, address: int) -> bytes:
-        """Return the object of a surface without bounds, whose rows follow each other as those of this one."""
+        """Return the object of a surface without bounds and with the same distance between rows."""
         words = bytearray(self.record(address))
         words[8:12] = struct.pack("<I", (MOST - 1) << 14 | MOST - 1)
         words[16:20] = struct.pack("<I", MOST_LAYERS - 1)

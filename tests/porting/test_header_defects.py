@@ -97,7 +97,7 @@ SHOWN: dict[tuple[str, str], tuple[str, int]] = {
 # These functions are executed for all 65536 numbers.
 INEXACT = {"hsin": np.sin, "hcos": np.cos}
 PAIRS = ("h2sin", "h2cos")
-TEXTURES = ("tex2Dgather",)  # executed in tests/emulator/test_textures.py
+TEXTURES = ("tex2Dgather",)  # executed in tests/emulator/test_image_instructions.py
 
 
 def at_hand():
