@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from parity.captures.file import Capture, CapturedAllocation, CapturedLaunch
-from parity.inference.data_flow import BEHIND
+from parity.inference.data_flow import BEHIND, ROW
 from parity.inference.observed_launches import ObservedLaunch, observed_spec, single_spec
 from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.spec import InferredSpec, KernelArgument
@@ -97,7 +97,7 @@ class CapturedKernels:
         found = {}
         for each in args:
             position, offset = each.key
-            if position >= len(launch.parameters):
+            if position >= len(launch.parameters) or offset == ROW:
                 return None
             data = bytes.fromhex(launch.parameters[position][1])
             size = 8 if each.is_pointer else each.dtype.itemsize

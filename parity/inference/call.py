@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from parity.dsl.expression import expression
-from parity.inference.keywords import Keyword, Literal, safe_name
+from parity.inference.keywords import Keyword, Literal, rows_name, safe_name
 from parity.inference.signature import Parameter, Signature
 from parity.inference.spec import GRID_EXTENTS, PLACES, InferredSpec
 from parity.inference.textures import object_name
@@ -85,7 +85,7 @@ def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool, to_c
     for each in one.args:
         kind = kinds[each.name]
         if each.is_pointer:
-            words.append(object_name(each.name) if each.texture else each.name)
+            words.append(_word_of_tensor(each))
         elif each.is_empty:
             words.append(_empty(each))
         elif each.name in ("num_dims", "numel"):
@@ -252,7 +252,7 @@ def _word(each: Parameter, facts: _Facts) -> tuple[str, str]:
     if name in spec.names:
         kind = each.dtype or kind
     if each.is_pointer:
-        return object_name(each.name) if each.texture else each.name, ""
+        return _word_of_tensor(each), ""
     if each.is_empty:
         return _empty(each), ""
     if formula := spec.distances.get(name) or spec.made.get(name):
@@ -267,6 +267,12 @@ def _word(each: Parameter, facts: _Facts) -> tuple[str, str]:
     if facts.idle == [each] and len(free) == 1 and _ROWS_NAME.fullmatch(name):
         return f"{name}:{kind}={free[0]}", ""
     return name, kind
+
+
+def _word_of_tensor(each: Parameter) -> str:
+    if each.is_rows:
+        return rows_name(each.name)
+    return object_name(each.name) if each.texture else each.name
 
 
 def _conditions(facts: _Facts) -> tuple[tuple[str, ...], dict[str, Literal]]:

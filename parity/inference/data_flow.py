@@ -9,7 +9,8 @@ from typing import Literal
 Key = tuple[int, int]
 """An argument: its position, and a byte offset that is 0 except for fields of structures.
 
-An offset of ``BEHIND`` or more is the offset in a structure in memory that the argument points to. From position
+An offset of ``BEHIND`` or more is the offset in a structure in memory that the argument points to, and ``ROW`` stands
+for the rows behind an array of pointers. From position
 ``VARIABLE`` on, it is a variable that holds addresses.
 """
 SEGMENT = 3
@@ -17,6 +18,8 @@ SEGMENT = 3
 BEHIND = 1 << 20
 """Added to the offsets of fields behind a pointer. All arguments together have 4 KiB."""
 
+ROW = -1
+"""The offset of the elements behind an array of pointers."""
 VARIABLE = 1 << 12
 """The position of the first variable."""
 

@@ -90,7 +90,7 @@ class Experiment:
     @property
     def integer_tensors(self) -> list[str]:
         """The names of tensors of integers."""
-        return [each.name for each in self.pointers if not each.dtype.is_float]
+        return [each.name for each in self.pointers if not (each.dtype.is_float or each.rows_of)]
 
     @property
     def real_tensors(self) -> list[str]:

@@ -27,6 +27,11 @@ class Keyword:
     wraps: bool = False
 
 
+def rows_name(tensor: str) -> str:
+    """Return the name of the array of pointers to the rows of a tensor."""
+    return f"{tensor}_rows"
+
+
 def safe_name(name: str, *, of_tensor: bool = False) -> str:
     """Append an underscore to a name that has a meaning in declarations. A tensor may be called x, y or z."""
     reserved = name in _RESERVED or name in FUNCTIONS or iskeyword(name) or (name in GRID_EXTENTS and not of_tensor)

@@ -24,7 +24,7 @@ from parity.emulator.memory import Allocation
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
 from parity.inference.conditions import LDS_BYTES
-from parity.inference.data_flow import BEHIND
+from parity.inference.data_flow import BEHIND, ROW
 from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in_one_line, is_scatter
 from parity.inference.textures import object_name, texture_shape
 from parity.model.code_object import CodeObject
@@ -41,6 +41,8 @@ _STRUCTURE = 1 << 12
 """Bytes of a structure in memory."""
 _MOST_TRACED = 15 << 20
 """Bytes that the emulator traces at most."""
+_POINTER, _ROW, _ROWS = 8, 8800, 1100
+"""Bytes of a pointer, and of a row behind an array of pointers, and the number of such rows."""
 _OBJECT = 64
 """Bytes of a texture object."""
 _EXTENTS, _LAYERS = {1: (4096,), 2: (512, 512), 3: (64, 64, 64)}, 8
@@ -306,7 +308,15 @@ class ProbeLaunches:
             for i, each in enumerate(others, 1)
         } | {each.name: each.values[-1] for each in self._args if each.values}
         for each in self._args:
-            if each.texture:
+            if each.key[1] == ROW:
+                contents[each.name] = self._fill(each, places[each.name], config)
+                continue
+            if each.rows_of:
+                rows = places[each.rows_of].address + _ROW * np.arange(places[each.name].size // _POINTER)
+                self._device.write(places[each.name], rows.astype(np.uint64))
+                contents[each.name] = None
+                raw = places[each.name].address.to_bytes(_POINTER, "little")
+            elif each.texture:
                 contents[each.name] = self._fill(each, places[each.name], config)
                 raw = self._texture(each, places, config.numbers)
             elif each.is_pointer:
@@ -356,6 +366,10 @@ class ProbeLaunches:
 
     def _accessed(self, one: KernelArgument, place: Allocation) -> Accessed:
         read, written = self._device.accessed(place)
+        if one.key[1] == ROW:  # the furthest access in a row, and the least that was written in a row with accesses
+            rows = np.stack([read, written]).reshape(2, _ROWS, _ROW)
+            used = rows.any((0, 2))
+            read, written = rows[0].any(0), rows[1][used].all(0) if used.any() else rows[1].any(0)
         last = np.flatnonzero(read | written)[-1:]
         size = one.dtype.itemsize * one.lanes
         end = -(-(int(last[0]) + 1) // size) * one.lanes if last.size else 0
@@ -369,7 +383,7 @@ class ProbeLaunches:
             gaps, places = [], {}
             for each in self._args:
                 if each.is_pointer:
-                    places[each.name] = self._device.allocate(size, each.name)
+                    places[each.name] = self._device.allocate(_ROW * _ROWS if each.key[1] == ROW else size, each.name)
                     gaps.append(self._device.allocate(_GAPS[size], "gap"))
             places |= {f"structure {i}": self._device.allocate(_STRUCTURE, "structure") for i in self._behind}
             places |= self._textures()

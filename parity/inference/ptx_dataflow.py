@@ -74,7 +74,9 @@ class _DataFlow(Registers):
         return found
 
     def flow(self) -> Flow:
-        declared = {(place, 0) for place, each in enumerate(self._parameters) if each["pointer"]} | self._members
+        declared = (
+            {(place, 0) for place, each in enumerate(self._parameters) if each["pointer"]} | self._members | self._rows
+        )
         # Only a value that is converted to a global address is a pointer, not every 8-byte number in an address.
         known = declared | {key for register in self._pointers for key in self._keys(register)}
         uses: dict[Key, Use] = {}

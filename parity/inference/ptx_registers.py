@@ -12,7 +12,7 @@ from typing import Literal
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.images import GEOMETRIES
 from parity.emulator.ptx.parse import FunctionText, parse_function
-from parity.inference.data_flow import BEHIND, VARIABLE, Key, TextureUse
+from parity.inference.data_flow import BEHIND, ROW, VARIABLE, Key, TextureUse
 
 Access = Literal["ld", "st", "atom"]
 
@@ -91,6 +91,7 @@ class Registers:
         self._sources: dict[str, str] = {}
         self._textures: list[tuple[str, TextureUse]] = []
         self._coordinates: set[str] = set()
+        self._rows: set[Key] = set()
         for item in parse_function(text, {}).items:
             if isinstance(item, Instruction):
                 self._read(item.mnemonic.split("."), item.operands)
@@ -124,6 +125,18 @@ class Registers:
                 self._loaded.setdefault(register, set()).add(key)
                 self._parts[key] = kind
                 self._fetched.discard(register)
+        self._find_rows(addresses - fields.keys())
+
+    def _find_rows(self, addresses: set[str]) -> None:
+        """Treat pointers that the kernel loads from an array, and follows, as an argument: all rows of the array."""
+        for kind, target, address in self._loads:
+            base, registers = next(iter(REGISTER.findall(address)), ""), REGISTER.findall(target)
+            places = {(place, 0) for place, at in self._keys(base) if not at and place < VARIABLE}
+            if "64" in kind and kind[0] != "f" and len(places) == len(registers) == 1 and registers[0] in addresses:
+                ((place, _),) = places
+                self._loaded.setdefault(registers[0], set()).add((place, ROW))
+                self._fetched.discard(registers[0])
+                self._rows.add((place, ROW))
 
     def _only_loaded(self, fields: Iterable[tuple[Key, str]]) -> set[int]:
         """Return the arguments that point to several fields of several types, of which the kernel only loads some."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from parity.inference.data_flow import BEHIND, VARIABLE, Flow, Key, Table
+from parity.inference.data_flow import BEHIND, ROW, VARIABLE, Flow, Key, Table
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import safe_name
 from parity.inference.ptx_registers import bytes_of
@@ -78,7 +78,7 @@ class Parameter:
     elements. ``is_vector`` is True for vector types and such structures, ``is_empty`` for a structure without fields,
     and ``is_typed`` if the sources state the type. ``values`` are the enumerators of an enumeration. ``key`` is the
     position, and the byte offset for a field of the structure ``inside``. ``texture`` declares the texture or surface
-    object of a tensor.
+    object of a tensor, and ``is_rows`` is True for a tensor to whose rows an array points.
     """
 
     name: str
@@ -96,6 +96,7 @@ class Parameter:
     inside: str = ""
     values: tuple[int, ...] = ()
     texture: str = ""
+    is_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,10 @@ def _parameter(
     )  # fmt: skip
     if flow is None or key in flow.escaped or key in flow.textures:
         return declared
+    if (rows := (key[0], ROW)) in flow.uses and not key[1] and flow.uses[rows].types:
+        dtype, lanes = _dtype(bare)
+        declared = replace(declared, dtype=dtype, lanes=lanes, is_vector=lanes > 1, is_typed=bool(dtype))
+        return _seen(replace(declared, key=rows, is_rows=True), flow, c_type)
     return _seen(declared, flow, c_type)
 
 

@@ -23,7 +23,7 @@ from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch, accepted
 from parity.inference.instances import chosen_of, most_lanes, most_ops, template_of, wanted_instances, widest
 from parity.inference.kernel_time_limit import Template, TimeLimit
-from parity.inference.keywords import Keyword, Literal, safe_name
+from parity.inference.keywords import Keyword, Literal, rows_name, safe_name
 from parity.inference.signature import SUFFIXES, Probe, Signature, read_signature, type_variables
 from parity.inference.spec import (
     ALWAYS_FAULTS,
@@ -44,6 +44,8 @@ from parity.inference.tensor_roles import (
     constant_tables,
     held_structures,
     result_variables,
+    row_pointers,
+    row_shapes,
     stride_kinds,
     structured_words,
     tensors_by_role,
@@ -214,7 +216,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: Attem
         small = {name for name in counts if spec.calm and tables[name].count > 1 and not tables[name].values}
         ranges = {**spec.ranges, **{name: "0..1" if name in small else tables[name].range for name in counts}}
         ranges |= dict.fromkeys(tables.keys() - ranges.keys(), *CALM_DATA) if spec.calm else {}
-        shapes |= texture_shapes(one, shapes)
+        shapes = row_shapes(one, shapes | texture_shapes(one, shapes))
         spec = replace(spec, shapes=shapes, ranges=ranges)
         call = inferred_call(one, kinds, spec, {*tensors.inputs, *tensors.updates})
     else:
@@ -342,6 +344,7 @@ def _keywords(
         Keyword("updates", tensors.updates, role),
         Keyword("params", call.params, "drawn; if the host computes it, write its value in args: rows:i32=..."),
         Keyword("textures", texture_words(one), "a guess, unless the host sets it like this"),
+        Keyword("pointers", row_pointers(one)),
         Keyword("symbols", symbols),
     )
     if one.triton:
@@ -402,6 +405,8 @@ def _probe(one: Signature, kinds: Mapping[str, str], *, single: bool) -> Inferre
         is_pointer = each.is_pointer and shows_size(each.texture, each.name, numbers)
         values = each.values, each.texture
         args.append(KernelArgument(name, dtype, is_pointer, each.key, is_nullable, lanes, *values))
+        if each.is_rows:
+            args.append(KernelArgument(rows_name(name), NUMBERS["u64"], True, (each.key[0], 0), rows_of=name))
     return one.probe(args, one.flow, single)
 
 

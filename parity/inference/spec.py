@@ -50,7 +50,8 @@ class KernelArgument:
     and the byte offset in it for a field of a structure. ``is_nullable`` is True for an input that the kernel compares
     with null. ``lanes`` are the elements of a vector such as ``float2``, which a tensor has whole. ``values`` are the
     enumerators of an enumeration. ``texture`` declares the texture or surface object that the argument is. It is a
-    pointer if accesses show its size (``textures.shows_size``).
+    pointer if accesses show its size (``textures.shows_size``). ``rows_of`` is the tensor to whose rows an
+    array points.
     """
 
     name: str
@@ -61,6 +62,7 @@ class KernelArgument:
     lanes: int = 1
     values: tuple[int, ...] = ()
     texture: str = ""
+    rows_of: str = ""
 
     @property
     def is_whole(self) -> bool:

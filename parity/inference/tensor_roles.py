@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parity.inference.data_flow import BEHIND, VARIABLE
-from parity.inference.keywords import safe_name
+from parity.inference.keywords import rows_name, safe_name
 from parity.inference.signature import Parameter, Signature, constant_content, constant_dtype, element_dtype
 from parity.inference.spec import CONSTANT, InferredSpec
 from parity.inference.textures import MEMORY, memory_shape, object_name, texture_shape
@@ -76,6 +76,18 @@ def tensors_by_role(
         updates |= {name: kind for name, kind in outputs.items() if name not in spec.whole}
         outputs = {name: kind for name, kind in outputs.items() if name in spec.whole}
     return Tensors(inputs, outputs, updates)
+
+
+def row_pointers(one: Signature) -> dict[str, str]:
+    """Return ``pointers`` of a declaration: the tensor of each array of pointers."""
+    return {rows_name(each.name): each.name for each in one.tensors if each.is_rows}
+
+
+def row_shapes(one: Signature, shapes: Mapping[str, str]) -> dict[str, str]:
+    """Return the shapes with one for each tensor in rows, in place of those of the array of pointers and of a row."""
+    rows = {each.name: rows_name(each.name) for each in one.tensors if each.is_rows}
+    kept = {name: dims for name, dims in shapes.items() if name not in rows.values()}
+    return {name: f"{shapes[rows[name]]} {dims}" if name in rows else dims for name, dims in kept.items()}
 
 
 def texture_words(one: Signature) -> dict[str, str]:

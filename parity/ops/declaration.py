@@ -14,7 +14,7 @@ from parity.data.streams import has_stream, streams_of
 from parity.dsl.arguments import ArgumentSpec, parse_argument
 from parity.dsl.expression import Expression, expression
 from parity.dsl.shapes import Shapes, parse_shapes, words
-from parity.errors import UsageError, nearest
+from parity.errors import UsageError, nearest, parse_natural
 from parity.model.divergences import divergence
 from parity.model.dtypes import DTYPES, DType, dtype, resolve_dtype
 from parity.model.launch import BLOCK, Grid
@@ -201,6 +201,10 @@ class Declaration:
     ``{"tex": "image 2d linear normalized"}`` (``parity.model.texture.parse_texture``). The tensor's last axis may be
     the channels. Written tensors need the word ``surface``.
     """
+    pointers: Mapping[str, str] = field(default_factory=dict)
+    """Arguments and fields that are arrays of pointers, with the tensor to whose rows they point: ``{"rows": "x"}``
+    for ``T**``. A number of levels may follow: ``"x 2"`` for ``T***``, whose pointers lead to arrays of pointers.
+    """
     symbols: Mapping[str, str | Callable[[CaseView], Any]] = field(default_factory=dict)
     """``__constant__`` and ``__device__`` variables that the host fills: the name of the tensor that they hold, which
     is then not an argument, the name of a structure, or a function that returns the content as an array. Outputs and
@@ -304,6 +308,18 @@ class Declaration:
     def texture_specs(self) -> Mapping[str, TextureSpec]:
         """The parsed textures and surfaces, by name."""
         return {name: parse_texture(text) for name, text in self.textures.items()}
+
+    @functools.cached_property
+    def pointer_levels(self) -> Mapping[str, tuple[str, int]]:
+        """The tensor and the number of levels of each array of pointers.
+
+        Raises:
+            UsageError: the number of levels is not a number.
+        """
+        parts = {name: (*text.split(), "1")[:2] for name, text in self.pointers.items()}
+        return {
+            name: (tensor, parse_natural(levels, f"the levels of {name}")) for name, (tensor, levels) in parts.items()
+        }
 
     @functools.cached_property
     def argument_names(self) -> tuple[str, ...]:

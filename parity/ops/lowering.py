@@ -167,7 +167,7 @@ def lower(op: Declaration, case: Case) -> Call:
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
     if text := op.results.get(PRINTF):  # a kernel that prints nothing leaves it as it is
         buffers[text] = replace(buffers[text], data=np.zeros_like(buffers[text].data))
-    buffers |= _info(op, view) | _workspace(op, view) | _structures(op, case, view) | _textures(op, case, view)
+    buffers |= _info(op, view) | _workspace(op, view) | _structures(op, case, view) | _objects(op, case, view)
     inputs = _logical_inputs(op, case, memory, buffers)
     scalars = {name: view.dtypes[name].convert(view.params[name])[()] for name in op.params if name not in op.tuned}
     computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, view.shape)
@@ -289,7 +289,7 @@ def lower_for_timing(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, 
     view = view_case(op, case)
     memory = _memory(op, case, view)
     tiles = {name: each.tiled(op.points) for name, each in memory.items()}
-    whole = {**_info(op, view), **_workspace(op, view), **_structures(op, case, view), **_textures(op, case, view)}
+    whole = {**_info(op, view), **_workspace(op, view), **_structures(op, case, view), **_objects(op, case, view)}
     tiles |= {
         name: Tiled(each.dtype, each.data, len(each.data), each.writable, each.pointers, each.texture)
         for name, each in whole.items()
@@ -383,16 +383,40 @@ def _structures(op: Declaration, case: Case, view: CaseView) -> dict[str, Buffer
     return found
 
 
-def _textures(op: Declaration, case: Case, view: CaseView) -> dict[str, Buffer]:
-    """The buffers of texture and surface objects."""
-    found = {}
+def _objects(op: Declaration, case: Case, view: CaseView) -> dict[str, Buffer]:
+    """The buffers of texture and surface objects, and of arrays of pointers."""
+    found = dict[str, Buffer]()
+    for name, (tensor, levels) in op.pointer_levels.items():
+        with op.origin.naming("pointers"):
+            found |= _rows(name, levels, _pointer(op, tensor, case), _layout(tensor, case, view))
     for name, spec in op.texture_specs.items():
         with op.origin.naming("textures"):
-            known = case.layouts.get(spec.tensor)
-            texture = texture_of(spec, view.dtypes[spec.tensor], known.shape if known else view.shapes[spec.tensor])
+            texture = texture_of(spec, view.dtypes[spec.tensor], _layout(spec.tensor, case, view).shape)
         content = np.frombuffer(texture.record(), np.uint8).copy()
         pointers = ((0, _pointer(op, spec.tensor, case)),)
         found[name] = Buffer(dtype("u8"), content, pointers=pointers, texture=texture)
+    return found
+
+
+def _layout(tensor: str, case: Case, view: CaseView) -> Layout:
+    return case.layouts.get(tensor) or contiguous(view.shapes[tensor])
+
+
+def _rows(name: str, levels: int, start: Pointer, layout: Layout) -> dict[str, Buffer]:
+    """The arrays of pointers to the rows of a tensor: those of the lowest of the levels, and those to other arrays."""
+    if not 0 < levels < len(layout.shape):
+        raise UsageError(f"{name} has {levels} levels of pointers, and its tensor has the shape {layout.shape}")
+    found, kind = dict[str, Buffer](), dtype("u64")
+    for level in range(1, levels + 1):
+        places = np.ndindex(layout.shape[:level])
+        if level < levels:
+            targets = [Pointer(f"{name} {level + 1}", k * layout.shape[level]) for k, _ in enumerate(places)]
+        else:
+            steps = (sum(k * step for k, step in zip(place, layout.strides, strict=False)) for place in places)
+            targets = [replace(start, offset=start.offset + step) for step in steps]
+        data = np.zeros(len(targets), kind.numpy)
+        pointers = tuple((k * kind.itemsize, each) for k, each in enumerate(targets))
+        found[name if level == 1 else f"{name} {level}"] = Buffer(kind, data, pointers=pointers)
     return found
 
 
@@ -469,7 +493,7 @@ def _field(
     """The value of an argument or of a structure's field."""
     if spec.name in op.kinds:
         return _pointer(op, spec.name, case)
-    if spec.name in op.workspace or spec.name in op.textures:
+    if spec.name in op.workspace or spec.name in op.textures or spec.name in op.pointers:
         return Pointer(spec.name)
     if spec.name == "info":
         return Pointer(None if "null-info" in case.flags else "info")

@@ -185,6 +185,8 @@ def _check_names(op: Declaration) -> None:
     _check_unique_names(op)
     with _naming(op, "textures"):
         textures = op.texture_specs
+    with _naming(op, "pointers"):
+        rows = [tensor for tensor, _ in op.pointer_levels.values()]
     in_place = (op.in_place,) if op.in_place else ()
     in_symbols = [each for each in op.symbols.values() if isinstance(each, str)]
     streams = op.data.values() if isinstance(op.data, Mapping) else (op.data,)
@@ -192,6 +194,7 @@ def _check_names(op: Declaration) -> None:
     for what, names, known in (
         ("input", (*op.optional, *(op.aliased or ()), *in_place), op.inputs),
         ("tensor or structure in symbols", in_symbols, {**op.kinds, **op.struct_fields}),
+        ("tensor in pointers", rows, op.kinds),
         ("tensor in textures", [each.tensor for each in textures.values()], op.kinds),
         ("tensor with indices", op.indices, op.filled),
         ("tensor with strides", strides, {**op.tensors, **op.compared}),
@@ -208,7 +211,7 @@ def _check_names(op: Declaration) -> None:
 def _check_unique_names(op: Declaration) -> None:
     """Check that a name has one meaning."""
     meanings: dict[str, str] = {}
-    for field in ("inputs", "outputs", "updates", "workspace", "params", "scalars", "textures"):
+    for field in ("inputs", "outputs", "updates", "workspace", "params", "scalars", "textures", "pointers"):
         for name in getattr(op, field):
             if name in meanings:
                 raise _error(
@@ -226,8 +229,10 @@ def _check_known(op: Declaration, what: str, names: Iterable[str], known: Collec
 def _check_outputs(op: Declaration) -> None:
     """Check that a kernel gets the outputs, and that their shape follows from something."""
     outputs = " ".join(op.compared)
-    images = {each.tensor: name for name, each in op.texture_specs.items() if name in op.argument_names}
-    if not (op.library or op.results or set(op.compared) & {*op.argument_names, *images}):
+    tensors = {name: each.tensor for name, each in op.texture_specs.items()}
+    tensors |= {name: tensor for name, (tensor, _) in op.pointer_levels.items()}
+    given = {tensors.get(name, name) for name in op.argument_names}
+    if not (op.library or op.results or set(op.compared) & given):
         raise _error(op, f"args lacks all of its outputs ({outputs}), so nothing could be compared")
     if (of := op.symbols.get(PRINTF)) is not None and (op.outputs or {}).get(str(of)) != "u8":
         raise _error(op, f"symbols: {PRINTF} is {of!r}, and printed text needs an output of u8")
@@ -326,7 +331,7 @@ def _check_expressions(op: Declaration) -> None:
 def _check_arguments(op: Declaration) -> None:
     """Check the arguments of kernels and the fields of structures."""
     values = {*_case_names(op), *COUNTS, *LAUNCH_COUNTS}
-    pointers = {*op.kinds, *op.workspace, *op.textures}
+    pointers = {*op.kinds, *op.workspace, *op.textures, *op.pointers}
     for field, lists, more in (
         ("args", [step.arguments for step in op.steps], {"info", *op.struct_fields, *op.scalars}),
         ("structs", list(op.struct_fields.values()), set[str]()),
