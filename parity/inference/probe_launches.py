@@ -41,8 +41,10 @@ _STRUCTURE = 1 << 12
 """Bytes of a structure in memory."""
 _MOST_TRACED = 15 << 20
 """Bytes that the emulator traces at most."""
-_POINTER, _ROW, _ROWS = 8, 8800, 1100
-"""Bytes of a pointer, and of a row behind an array of pointers, and the number of such rows."""
+_POINTER = 8
+"""Bytes of a pointer."""
+_FEW, _MANY = 110, 1100
+"""Rows behind an array of pointers, and elements of a row: few and many, or many and few."""
 _OBJECT = 64
 """Bytes of a texture object."""
 _EXTENTS, _LAYERS = {1: (4096,), 2: (512, 512), 3: (64, 64, 64)}, 8
@@ -157,7 +159,7 @@ class ProbeLaunches:
         self.trapped, self.needs_shared, self._unset = False, False, unset
         self.most_shared = LDS_BYTES - code.kernels[kernel].lds_bytes
         self.too_long, self.raced = set[object](), set[object]()
-        self._size, self._places = 0, dict[str, Allocation]()
+        self._size, self._places, self._columns = 0, dict[str, Allocation](), _MANY
         self._grown, self._large = dict[str, int](), set[object]()
         counts = Counter(each.key[0] for each in args)
         self._alone = {each.name for each in args if each.is_pointer and counts[each.key[0]] == 1}
@@ -243,10 +245,20 @@ class ProbeLaunches:
             MemoryFault: the allocations are too small.
         """
         places = self._allocate(size)
-        contents = self._executed(config, places)
+        try:
+            self._columns = _MANY
+            contents = self._executed(config, places)
+        except MemoryFault as fault:
+            if not any(each.name == fault.buffer and each.key[1] == ROW for each in self._args):
+                raise
+            self._columns = _FEW
+            contents = self._executed(config, places)
         if contents is None:
             return None
         found = {each.name: self._accessed(each, places[each.name]) for each in self._args if each.is_pointer}
+        rows = (each for each in self._args if each.key[1] == ROW)
+        if self._columns == _FEW and any(found[each.name].end >= _FEW * each.lanes for each in rows):
+            return None  # perhaps beyond the row
         self._contents |= {name: contents[name] for name, accessed in found.items() if not accessed.written}
         return found
 
@@ -312,7 +324,8 @@ class ProbeLaunches:
                 contents[each.name] = self._fill(each, places[each.name], config)
                 continue
             if each.rows_of:
-                rows = places[each.rows_of].address + _ROW * np.arange(places[each.name].size // _POINTER)
+                row = places[each.rows_of].size // (_FEW * _MANY) * self._columns
+                rows = places[each.rows_of].address + row * np.arange(places[each.name].size // _POINTER)
                 self._device.write(places[each.name], rows.astype(np.uint64))
                 contents[each.name] = None
                 raw = places[each.name].address.to_bytes(_POINTER, "little")
@@ -367,7 +380,7 @@ class ProbeLaunches:
     def _accessed(self, one: KernelArgument, place: Allocation) -> Accessed:
         read, written = self._device.accessed(place)
         if one.key[1] == ROW:  # the furthest access in a row, and the least that was written in a row with accesses
-            rows = np.stack([read, written]).reshape(2, _ROWS, _ROW)
+            rows = np.stack([read, written]).reshape(2, _FEW * _MANY // self._columns, -1)
             used = rows.any((0, 2))
             read, written = rows[0].any(0), rows[1][used].all(0) if used.any() else rows[1].any(0)
         last = np.flatnonzero(read | written)[-1:]
@@ -383,7 +396,7 @@ class ProbeLaunches:
             gaps, places = [], {}
             for each in self._args:
                 if each.is_pointer:
-                    places[each.name] = self._device.allocate(_ROW * _ROWS if each.key[1] == ROW else size, each.name)
+                    places[each.name] = self._device.allocate(_rows_bytes(each) or size, each.name)
                     gaps.append(self._device.allocate(_GAPS[size], "gap"))
             places |= {f"structure {i}": self._device.allocate(_STRUCTURE, "structure") for i in self._behind}
             places |= self._textures()
@@ -410,6 +423,11 @@ class ProbeLaunches:
                 values = np.full(count, content)
             self._device.write(place, one.dtype.convert(values))
         return content
+
+
+def _rows_bytes(one: KernelArgument) -> int:
+    """Return the size of all rows behind an array of pointers; 0 for another argument."""
+    return _FEW * _MANY * one.lanes * one.dtype.itemsize if one.key[1] == ROW else 0
 
 
 def _texels(one: KernelArgument) -> int:

@@ -1069,3 +1069,19 @@ def test_textures_are_declared_as_host_and_calls_show(inferred, parity):
     assert 'updates={"board": "u8"}' in text and 'outputs={"board": "f32"}' in text
     result = parity("run", "--target", "gfx90a,gfx1100", "--examples", "4")
     assert result.code == 0 and "4 kernels" in result.out, result.out + result.err
+
+
+ROWS = """
+__global__ void add_rows(float** y, const float* const* x, float a, int rows, int cols) {
+    int r = blockIdx.y, c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r < rows && c < cols) y[r][c] += a * x[r][c];
+}
+"""
+
+
+def test_arrays_of_pointers_lead_to_rows(inferred, parity):
+    text = inferred(ROWS)
+    assert 'args="y_rows x_rows a rows:i32 cols:i32"' in text and 'shapes="y: rows cols; x: rows cols"' in text
+    assert 'pointers={"y_rows": "y", "x_rows": "x"}' in text and 'grid="ceil(cols/256), rows"' in text
+    result = parity("run", "--target", "gfx1100", "--examples", "4")
+    assert result.code == 0, result.out + result.err

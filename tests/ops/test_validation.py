@@ -42,6 +42,8 @@ def op(suite):
             r"the reference is called with \(x, to=\) and does not accept that: missing a required argument: 'alpha'",
         ),
         ({"named": (NamedCase("\x1b[2J", "x=3~mixed@0"),)}, r"named has the title '\\x1b\[2J'; reports show only"),
+        ({"pointers": {"rows": "y"}}, "unknown tensor in pointers 'y'"),
+        ({"pointers": {"rows": "x two"}}, "pointers: the levels of rows is 'two'; it must be a number in digits"),
         ({"textures": {"tex": "y 2d"}}, "unknown tensor in textures 'y'"),
         ({"textures": {"tex": "x 2d lineal"}}, "textures: unknown word 'lineal'"),
         ({"textures": {"tex": "out 2d"}}, "textures: a kernel writes out through a surface; add the word surface"),

@@ -67,3 +67,18 @@ bucket = Op(
     data={"edges": ("sorted",), "x": ("-50..50",)},
     reference=lambda edges, x: Expected(np.searchsorted(edges, x, side="right").astype(np.uint32)),
 )
+
+add_volumes = Op(
+    "tables.add_volumes",
+    kernel="add_volumes",
+    types=("f32",),
+    args="x_planes y_planes out_rows planes:i32 rows:i32 columns:i32",
+    inputs={"x": "f32", "y": "f32"},
+    shapes="x: planes rows columns; y: planes rows columns; out: planes*rows columns",
+    choices={"planes": (1, 2, 5), "rows": (1, 3, 8), "columns": (1, 31, 128, 300)},
+    pointers={"x_planes": "x 2", "y_planes": "y 2", "out_rows": "out"},
+    grid="ceil(columns/128), rows, planes",
+    block=128,
+    grid_stride=False,
+    reference=lambda x, y, to, shape: reference.within(0.5, (x.astype(float) + y).reshape(shape), to),
+)

@@ -27,3 +27,10 @@ extern "C" __global__ void bucket(const float* edges, const float* x, unsigned* 
     }
     out[i] = low;
 }
+
+// Adds two volumes whose planes and rows were allocated one by one.
+extern "C" __global__ void add_volumes(const float* const* const* x, const float* const* const* y, float** out, int planes,
+                                       int rows, int cols) {
+    int plane = blockIdx.z, row = blockIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (col < cols) out[plane * rows + row][col] = x[plane][row][col] + y[plane][row][col];
+}
