@@ -84,7 +84,7 @@ def row_pointers(one: Signature) -> dict[str, str]:
 
 
 def row_shapes(one: Signature, shapes: Mapping[str, str]) -> dict[str, str]:
-    """Return the shapes with one for each tensor in rows, in place of those of the array of pointers and of a row."""
+    """Return the shapes with one shape for each tensor in rows: the length of its array of pointers, and of a row."""
     rows = {each.name: rows_name(each.name) for each in one.tensors if each.is_rows}
     kept = {name: dims for name, dims in shapes.items() if name not in rows.values()}
     return {name: f"{shapes[rows[name]]} {dims}" if name in rows else dims for name, dims in kept.items()}

@@ -121,7 +121,7 @@ def parse_texture(text: str) -> TextureSpec:
     Raises:
         UsageError: a word is unknown, or words contradict each other.
     """
-    tensor, shape, *words = [*text.split(), ""] if len(text.split()) == 1 else text.split()
+    tensor, shape, *words = text.split() if len(text.split()) > 1 else (text, "")
     if shape not in ("1d", "2d", "3d", "memory"):
         raise UsageError(f"{text!r} is not a texture; write the tensor, then 1d, 2d, 3d or memory: 'image 2d linear'")
     flags = ("layered", "surface", "linear", "normalized", "normalized_float")

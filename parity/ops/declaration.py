@@ -314,12 +314,15 @@ class Declaration:
         """The tensor and the number of levels of each array of pointers.
 
         Raises:
-            UsageError: the number of levels is not a number.
+            UsageError: a text is not a tensor and a number of levels.
         """
-        parts = {name: (*text.split(), "1")[:2] for name, text in self.pointers.items()}
-        return {
-            name: (tensor, parse_natural(levels, f"the levels of {name}")) for name, (tensor, levels) in parts.items()
-        }
+        found = {}
+        for name, text in self.pointers.items():
+            tensor, *levels = text.split() or [""]
+            if len(levels) > 1:
+                raise UsageError(f"{text!r} is not a tensor and a number of levels")
+            found[name] = tensor, parse_natural(levels[0], f"the levels of {name}") if levels else 1
+        return found
 
     @functools.cached_property
     def argument_names(self) -> tuple[str, ...]:

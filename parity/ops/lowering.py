@@ -403,7 +403,7 @@ def _layout(tensor: str, case: Case, view: CaseView) -> Layout:
 
 
 def _rows(name: str, levels: int, start: Pointer, layout: Layout) -> dict[str, Buffer]:
-    """The arrays of pointers to the rows of a tensor: those of the lowest of the levels, and those to other arrays."""
+    """The arrays of pointers to the rows of a tensor, and, with several levels, the arrays of pointers to arrays."""
     if not 0 < levels < len(layout.shape):
         raise UsageError(f"{name} has {levels} levels of pointers, and its tensor has the shape {layout.shape}")
     found, kind = dict[str, Buffer](), dtype("u64")

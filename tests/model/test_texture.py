@@ -22,6 +22,7 @@ def test_words_of_a_texture():
     ("text", "message"),
     [
         ("image", "'image' is not a texture; write the tensor, then 1d, 2d, 3d or memory"),
+        ("", "'' is not a texture"),
         ("image 4d", "'image 4d' is not a texture"),
         ("image 2d lineal", "unknown word 'lineal'"),
         ("image 2d wrap clamp", "has two address modes: wrap and clamp"),

@@ -43,6 +43,8 @@ def op(suite):
         ),
         ({"named": (NamedCase("\x1b[2J", "x=3~mixed@0"),)}, r"named has the title '\\x1b\[2J'; reports show only"),
         ({"pointers": {"rows": "y"}}, "unknown tensor in pointers 'y'"),
+        ({"pointers": {"rows": "x 1 2"}}, "pointers: 'x 1 2' is not a tensor and a number of levels"),
+        ({"pointers": {"rows": ""}}, "unknown tensor in pointers ''"),
         ({"pointers": {"rows": "x two"}}, "pointers: the levels of rows is 'two'; it must be a number in digits"),
         ({"textures": {"tex": "y 2d"}}, "unknown tensor in textures 'y'"),
         ({"textures": {"tex": "x 2d lineal"}}, "textures: unknown word 'lineal'"),
