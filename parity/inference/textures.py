@@ -75,7 +75,7 @@ def _texel(name: str, use: TextureUse, source: str) -> tuple[str, int]:
             return found
     if use.surface:
         return _OF_BITS.get(use.bits, "f32"), use.count if use.bits in _OF_BITS else use.count * use.bits // 32
-    return _OF_PTX[use.type]
+    return _OF_PTX.get(use.type, _OF_PTX["f32"])
 
 
 def _c_type(text: str) -> tuple[str, int] | None:
@@ -105,12 +105,12 @@ def _first(settings: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str
     return [each for each in settings if each[0] == settings[0][0]]
 
 
-def texture_shape(use_words: str, channels: int, name: str, numbers: Iterable[str]) -> str:
+def texture_shape(words: str, channels: int, name: str, numbers: Iterable[str]) -> str:
     """Return the dims of a texture's tensor: integers of the kernel whose names are extents, or else own names."""
-    axes = int(use_words[0])
+    axes = int(words[0])
     known = [next((each for each in numbers if _EXTENTS[k].fullmatch(each)), "") for k in range(3)]
     own = [known[k] or f"{name}_{'whd'[k]}" for k in range(axes)]
-    layers = [known[2] or f"{name}_layers"] if "layered" in use_words else []
+    layers = [known[2] or f"{name}_layers"] if "layered" in words else []
     return " ".join((*layers, *reversed(own), *([str(channels)] if channels > 1 else [])))
 
 
