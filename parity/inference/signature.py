@@ -318,7 +318,8 @@ def _seen(parameter: Parameter, flow: Flow, c_type: str) -> Parameter:
         )
     seen = element_dtype(use.types) if use else ""
     is_half = seen in _HALVES  # also in vectors of wider elements, which may only carry them
-    dtype = seen if is_half else parameter.dtype or seen
+    are_bytes = parameter.dtype in ("i8", "u8") and seen in NUMBERS and NUMBERS[seen].is_float  # a char* of numbers
+    dtype = seen if is_half or are_bytes else parameter.dtype or seen
     lanes = use.width // NUMBERS[dtype].itemsize if use and dtype in NUMBERS else 1
     # A pointer that replaces a null pointer shares its register, so the stores may go to the other one.
     is_alternative = parameter.key in flow.nullable and bool(_CONST.search(c_type))

@@ -1085,3 +1085,18 @@ def test_arrays_of_pointers_lead_to_rows(inferred, parity):
     assert 'pointers={"y_rows": "y", "x_rows": "x"}' in text and 'grid="ceil(cols/256), rows"' in text
     result = parity("run", "--target", "gfx1100", "--examples", "4")
     assert result.code == 0, result.out + result.err
+
+
+BYTES = """
+__global__ void quantize(const char* from, char* to, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float x = ((const float*)from)[i];
+    to[i] = (char)(x > 127 ? 127 : x < -127 ? -127 : x == x ? x : 0);
+}
+"""
+
+
+def test_bytes_that_are_read_as_numbers_are_numbers(inferred):
+    text = inferred(BYTES)
+    assert 'inputs={"from_": "f32"}' in text and 'outputs={"to_": "i8"}' in text
