@@ -29,7 +29,7 @@ from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in
 from parity.inference.textures import object_name, texture_shape
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
-from parity.model.texture import parse_texture, texture_of
+from parity.model.texture import MOST_LAYERS, parse_texture, texture_of
 
 _GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
 """Sizes of allocations to try, in bytes, and the gap to the next allocation."""
@@ -370,7 +370,8 @@ class ProbeLaunches:
         if spec.memory:
             shape = (texels,)
         elif one.is_pointer:
-            shape = tuple(numbers[name] for name in texture_shape(one.texture, 1, one.name, numbers).split())
+            extents = (numbers.get(name, 1) for name in texture_shape(one.texture, 1, one.name, numbers).split())
+            shape = tuple(min(max(extent, 1), MOST_LAYERS) for extent in extents)
         texture = texture_of(spec, one.dtype, (*shape, one.lanes))
         # A place outside of a surface is the one that an array of the same extents would have there.
         words = texture.dense(place.address) if one.is_pointer and spec.surface else texture.record(place.address)
