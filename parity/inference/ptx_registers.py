@@ -128,10 +128,17 @@ class Registers:
         self._find_rows(addresses - fields.keys())
 
     def _find_rows(self, addresses: set[str]) -> None:
-        """Treat pointers that the kernel loads from an array, and follows, as an argument: all rows of the array."""
+        """Treat pointers that the kernel loads from an array, and follows, as an argument: all rows of the array.
+
+        A structure with pointers has other fields, of other types.
+        """
+        others = {
+            key for what, kind, address, *_ in self._accesses if what != "ld" or "64" not in kind or kind[0] == "f"
+            for key in self._keys(address)
+        }  # fmt: skip
         for kind, target, address in self._loads:
             base, registers = next(iter(REGISTER.findall(address)), ""), REGISTER.findall(target)
-            places = {(place, 0) for place, at in self._keys(base) if not at and place < VARIABLE}
+            places = {key for key in self._keys(base) - others if not key[1] and key[0] < VARIABLE}
             if "64" in kind and kind[0] != "f" and len(places) == len(registers) == 1 and registers[0] in addresses:
                 ((place, _),) = places
                 self._loaded.setdefault(registers[0], set()).add((place, ROW))

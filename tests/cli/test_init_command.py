@@ -1044,8 +1044,8 @@ def test_init_states_that_a_kernel_follows_pointers(parity, tmp_path, sources, w
         "__global__ void reset(Cell* cells, int most, int n) {\n"
         "    int id = threadIdx.x + blockDim.x * blockIdx.x;\n    if (id >= n) return;\n"
         "    cells[id].count = 1;\n    for (int i = 0; i < most; i++) cells[id].ids[i] = -1;\n}\n"
-        "__global__ void sums(int** rows, int* out, int n) {\n"
-        "    int sum = 0;\n    for (int i = 0; i < n; i++) sum += rows[threadIdx.x][i];\n"
+        "__global__ void sums(int*** planes, int* out, int n) {\n"
+        "    int sum = 0;\n    for (int i = 0; i < n; i++) sum += planes[threadIdx.x][0][i];\n"
         "    out[threadIdx.x] = sum;\n}\n"
     )
     assert parity("init", "--kernels", "src").code == 3

@@ -247,7 +247,7 @@ WITHOUT_OUTPUT = """
 struct State { float sum; int count; };
 __device__ State state;
 __global__ void adds(const float* x) { state.sum += x[0]; state.count += 1; }
-__global__ void fills(float* const* parts, int n) { if (threadIdx.x < n) parts[blockIdx.x][threadIdx.x] = 1; }
+__global__ void fills(float* const* const* parts, int n) { if (threadIdx.x < n) parts[blockIdx.x][0][threadIdx.x] = 1; }
 """
 
 
