@@ -29,7 +29,7 @@ from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple, in
 from parity.inference.textures import object_name, texture_shape
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
-from parity.model.texture import MOST_LAYERS, parse_texture, texture_of
+from parity.model.texture import MOST_LAYERS, TextureSpec, parse_texture, texture_of
 
 _GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
 """Sizes of allocations to try, in bytes, and the gap to the next allocation."""
@@ -359,14 +359,16 @@ class ProbeLaunches:
             if each.texture:
                 found[object_name(each.name)] = self._device.allocate(_OBJECT, "texture")
             if each.texture and not each.is_pointer:
-                found[each.name] = self._device.allocate(_texels(each) * each.lanes * each.dtype.itemsize, each.name)
+                shape = _usual_shape(parse_texture(f"{each.name} {each.texture}"))
+                size = math.prod(shape) * each.lanes * each.dtype.itemsize
+                found[each.name] = self._device.allocate(size, each.name)
         return found
 
     def _texture(self, one: KernelArgument, places: Mapping[str, Allocation], numbers: Numbers) -> bytes:
         """Write a texture object. Return its address."""
         spec, place, found = parse_texture(f"{one.name} {one.texture}"), places[one.name], places[object_name(one.name)]
         texels = place.size // (one.lanes * one.dtype.itemsize)
-        shape: tuple[int, ...] = (*[_LAYERS] * spec.layered, *_EXTENTS[spec.dims])
+        shape = _usual_shape(spec)
         if spec.memory:
             shape = (texels,)
         elif one.is_pointer:
@@ -431,9 +433,9 @@ def _rows_bytes(one: KernelArgument) -> int:
     return _FEW * _MANY * one.lanes * one.dtype.itemsize if one.key[1] == ROW else 0
 
 
-def _texels(one: KernelArgument) -> int:
-    spec = parse_texture(f"{one.name} {one.texture}")
-    return math.prod(_EXTENTS[spec.dims]) * (_LAYERS if spec.layered else 1)
+def _usual_shape(spec: TextureSpec) -> tuple[int, ...]:
+    """Return the layers and extents of a texture whose size launches do not show."""
+    return (*[_LAYERS] * spec.layered, *_EXTENTS[spec.dims])
 
 
 def _random(seed: int, count: int, *, is_float: bool) -> Array:

@@ -132,18 +132,25 @@ class Registers:
 
         A structure with pointers has other fields, of other types.
         """
-        others = {
-            key for what, kind, address, *_ in self._accesses if what != "ld" or "64" not in kind or kind[0] == "f"
-            for key in self._keys(address)
-        }  # fmt: skip
-        for kind, target, address in self._loads:
-            base, registers = next(iter(REGISTER.findall(address)), ""), REGISTER.findall(target)
-            places = {key for key in self._keys(base) - others if not key[1] and key[0] < VARIABLE}
-            if "64" in kind and kind[0] != "f" and len(places) == len(registers) == 1 and registers[0] in addresses:
-                ((place, _),) = places
-                self._loaded.setdefault(registers[0], set()).add((place, ROW))
-                self._fetched.discard(registers[0])
-                self._rows.add((place, ROW))
+        loads = [
+            (target, address)
+            for kind, text, address in self._loads
+            if _is_address(kind) and len(REGISTER.findall(text)) == 1
+            for target in REGISTER.findall(text)
+            if target in addresses
+        ]
+        others = set[Key]()
+        for what, kind, address, *_ in self._accesses if loads else ():
+            if what != "ld" or not _is_address(kind):
+                others |= self._keys(address)
+        for target, address in loads:
+            base = next(iter(REGISTER.findall(address)), "")
+            places = [key for key in self._keys(base) - others if not key[1] and key[0] < VARIABLE]
+            if len(places) == 1:
+                row = places[0][0], ROW
+                self._loaded.setdefault(target, set()).add(row)
+                self._fetched.discard(target)
+                self._rows.add(row)
 
     def _only_loaded(self, fields: Iterable[tuple[Key, str]]) -> set[int]:
         """Return the arguments that point to several fields of several types, of which the kernel only loads some."""
@@ -328,6 +335,11 @@ class Registers:
                         open_ones.append(source)
             self._closures[key] = frozenset(found)
         return self._closures[key]
+
+
+def _is_address(kind: str) -> bool:
+    """True for the PTX type of what may be an address."""
+    return "64" in kind and kind[0] != "f"
 
 
 def _texture_use(op: Sequence[str]) -> TextureUse | None:

@@ -14,7 +14,7 @@ _DTYPES = {
     "int": "i32", "uint": "u32", "unsigned": "u32", "unsigned int": "u32", "float": "f32", "half": "f16",
     "__half": "f16",
 }  # fmt: skip
-"""The dtype of a channel by its C type. There is no unsigned type of 16 bits."""
+"""The dtype of a channel by its C type. parity does not have an unsigned type of 16 bits."""
 _OF_PTX = {"f32": ("f32", 1), "s32": ("i32", 1), "u32": ("u32", 1)}
 _OF_BITS = {8: "u8", 16: "i16", 32: "f32"}
 """The usual dtype of a surface's channels."""

@@ -181,8 +181,7 @@ class GpuDevice:
         for name, buffer in buffers.items():
             if buffer.pointers:
                 driver.upload(memory[name], with_addresses(buffer, _address_function(addresses)).view(np.uint8))
-        textures = self._textures(buffers, addresses)
-        addresses |= {name: (each.value, 1) for name, each in textures.items()}
+        textures = self._place_textures(buffers, addresses)
         args = [driver.packed(_arguments(each, addresses)) for each in launch.sequence]
         self._fill_variables(code, launch, _address_function(addresses))
 
@@ -246,8 +245,7 @@ class GpuDevice:
                 name: (start + offset, arena.buffers[name].dtype.itemsize) for name, (offset, _) in arena.ranges.items()
             }
             driver.upload(memory, arena.linked(_address_function(addresses)))
-            textures = self._textures(arena.buffers, addresses)
-            addresses |= {name: (each.value, 1) for name, each in textures.items()}
+            textures = self._place_textures(arena.buffers, addresses)
             self._fill_variables(code, launch, _address_function(addresses))
             for function, each in zip(functions, launch.sequence, strict=True):
                 driver.launch(function, each, driver.packed(_arguments(each, addresses)))
@@ -260,16 +258,18 @@ class GpuDevice:
                 after[begin : begin + size] = driver.download(driver.symbol(self._module(code), name), size)
             return after
 
-    def _textures(
-        self, buffers: Mapping[str, Buffer] | Mapping[str, Tiled], addresses: Mapping[str, tuple[int, int]]
+    def _place_textures(
+        self, buffers: Mapping[str, Buffer] | Mapping[str, Tiled], addresses: dict[str, tuple[int, int]]
     ) -> dict[str, DriverTexture]:
-        """Create the texture and surface objects, by the names of their buffers."""
+        """Create the texture and surface objects, by the names of their buffers, and put them in place of addresses."""
         address = _address_function(addresses)
-        return {
+        textures = {
             name: self.driver.texture(buffer.texture, address(buffer.pointers[0][1]))
             for name, buffer in buffers.items()
             if buffer.texture
         }
+        addresses |= {name: (each.value, 1) for name, each in textures.items()}
+        return textures
 
     def _fault(self, error: Exception) -> Fault:
         if isinstance(error, MemoryError):

@@ -81,7 +81,7 @@ u32 buffer_load_format(Context *c, Mask exec, u32 wave, const u32 *words, In<u32
   V<u32> x[4];
   if (buffer_access(c, exec, wave, words, index, offset, scalar_offset, whole, instruction, &b)) return 1;
   if (gather_at(c, b.live[0], b.at, whole.bytes, instruction, x)) return 1;
-  const V<u32> one = all(of.kind == 'u' || of.kind == 'i' ? 1u : __builtin_bit_cast(u32, 1.0f));
+  const V<u32> one = one_of(of);
   for (u32 k = 0; k < form.count; k++) {
     const u32 source = words[3] >> 3 * k & 7, number = source - TEXEL_X;
     const V<u32> value = source == TEXEL_ONE                              ? one

@@ -20,6 +20,7 @@ V<u32> channel(Texel of, const V<u32> *x, u32 number) {
   default: return plain;
   }
 }
+V<u32> one_of(Texel of) { return all(of.kind == 'u' || of.kind == 'i' ? 1u : __builtin_bit_cast(u32, 1.0f)); }
 // The bits of a channel, from a component of a register: integers lose their upper bits.
 static V<u32> encoded(Texel of, V<u32> x) {
   if (of.kind == 'f') return of.bits == 16 ? to<u32>(as<u16>(to<f16>(as<f32>(x)))) : x;
@@ -63,8 +64,7 @@ static u32 load_texels(Context *c, Mask exec, const u32 *image, const Place &p, 
   const B live = unmask(exec) & p.inside;
   V<u32> x[4];
   if (gather_at(c, mask(live), p.at, step_of(image, 0), instruction, x)) return 1;
-  const V<u32> one = all(of.kind == 'u' || of.kind == 'i' ? 1u : __builtin_bit_cast(u32, 1.0f));
-  for (u32 k = 0; k < 4; k++) out[k] = sel(live, k < of.channels ? channel(of, x, k) : k == 3 ? one : all(0u), all(0u));
+  for (u32 k = 0; k < 4; k++) out[k] = sel(live, k < of.channels ? channel(of, x, k) : k == 3 ? one_of(of) : all(0u), all(0u));
   return 0;
 }
 u32 image_load(Context *c, Mask exec, const u32 *image, const V<u32> *at, u32 instruction, V<u32> *out) {
@@ -202,45 +202,39 @@ u32 image_gather(Context *c, Mask exec, const u32 *image, const u32 *sampler, u3
 }
 
 // --- PTX: lanes with one texture object run together ---
-template <class F> static u32 each_object(Context *c, Mask on, V<u64> object, u32 instruction, F f) {
+// Calls `f` for the lanes of each object, with its words, and copies the `count` results that it leaves to `out`.
+template <class F> static u32 each_object(Context *c, Mask on, V<u64> object, u32 instruction, u32 count, V<u32> *out, F f) {
   const Lanes<u64> objects(object);
   for (Mask left = on; left;) {
     const u64 own = objects[first(left)];
     const Mask same = left & mask(bools(object == own));
     u32 words[TEXTURE_WORDS];
-    if (scalar_load_checked(c, own, TEXTURE_WORDS, instruction, words) || check(c, words, instruction) || f(same, words)) return 1;
+    V<u32> x[4] = {};
+    if (scalar_load_checked(c, own, TEXTURE_WORDS, instruction, words) || check(c, words, instruction) || f(same, words, x)) return 1;
+    for (u32 k = 0; k < count; k++) out[k] = sel(unmask(same), x[k], out[k]);
     left &= ~same;
   }
   return 0;
 }
-static void take(Mask same, const V<u32> *x, V<u32> *out, u32 count = 4) {
-  for (u32 k = 0; k < count; k++) out[k] = sel(unmask(same), x[k], out[k]);
-}
 u32 texture_sample(Context *c, Mask on, In<u64> object, const V<f32> *at, u32 instruction, V<u32> *out) {
-  return each_object(c, on, object, instruction, [&](Mask same, const u32 *words) {
-    V<u32> x[4];
-    if (sample(c, same, words, words + SAMPLER_AT, false, at, instruction, x)) return 1;
-    return take(same, x, out), 0;
+  return each_object(c, on, object, instruction, 4, out, [&](Mask same, const u32 *words, V<u32> *x) {
+    return sample(c, same, words, words + SAMPLER_AT, false, at, instruction, x);
   });
 }
 u32 texture_gather(Context *c, Mask on, In<u64> object, u32 component, const V<f32> *at, u32 instruction, V<u32> *out) {
-  return each_object(c, on, object, instruction, [&](Mask same, const u32 *words) {
-    V<u32> x[4];
-    if (image_gather(c, same, words, words + SAMPLER_AT, component, at, instruction, x)) return 1;
-    return take(same, x, out), 0;
+  return each_object(c, on, object, instruction, 4, out, [&](Mask same, const u32 *words, V<u32> *x) {
+    return image_gather(c, same, words, words + SAMPLER_AT, component, at, instruction, x);
   });
 }
 u32 texture_load(Context *c, Mask on, In<u64> object, const V<u32> *at, u32 instruction, V<u32> *out) {
-  return each_object(c, on, object, instruction, [&](Mask same, const u32 *words) {
-    V<u32> x[4];
-    if (image_load(c, same, words, at, instruction, x)) return 1;
-    return take(same, x, out), 0;
+  return each_object(c, on, object, instruction, 4, out, [&](Mask same, const u32 *words, V<u32> *x) {
+    return image_load(c, same, words, at, instruction, x);
   });
 }
 u32 texture_extent(Context *c, Mask on, In<u64> object, u32 dim, u32 instruction, V<u32> *out) {
-  return each_object(c, on, object, instruction, [&](Mask same, const u32 *words) {
-    const V<u32> x = all(extent_of(words, dim));
-    return take(same, &x, out, 1), 0;
+  return each_object(c, on, object, instruction, 1, out, [&](Mask, const u32 *words, V<u32> *x) {
+    x[0] = all(extent_of(words, dim));
+    return 0u;
   });
 }
 // The place of an access to a surface, of which the first coordinate counts bytes. An access outside may be a fault.
@@ -263,19 +257,18 @@ static u32 surface_place(Context *c, Mask same, const u32 *image, Outside outsid
   return report(c, kind, Lanes<u64>(raw)[lane], bytes, c->running->current * LANES + lane, instruction);
 }
 u32 surface_load(Context *c, Mask on, In<u64> object, Outside outside, const V<u32> *at, u32 bytes, u32 instruction, V<u32> *out) {
-  return each_object(c, on, object, instruction, [&](Mask same, const u32 *words) {
+  return each_object(c, on, object, instruction, 4, out, [&](Mask same, const u32 *words, V<u32> *x) {
     Place p;
-    V<u32> x[4] = {};
-    if (surface_place(c, same, words, outside, at, bytes, READ_OUTSIDE, instruction, &p)) return 1;
-    if (gather_at(c, same & mask(p.inside), p.at, bytes, instruction, x)) return 1;
+    if (surface_place(c, same, words, outside, at, bytes, READ_OUTSIDE, instruction, &p)) return 1u;
+    if (gather_at(c, same & mask(p.inside), p.at, bytes, instruction, x)) return 1u;
     for (u32 k = 0; k < 4; k++) x[k] = sel(p.inside, x[k], all(0u));
-    return take(same, x, out), 0;
+    return 0u;
   });
 }
 u32 surface_store(Context *c, Mask on, In<u64> object, Outside outside, const V<u32> *at, u32 bytes, u32 instruction, const V<u32> *in) {
-  return each_object(c, on, object, instruction, [&](Mask same, const u32 *words) {
+  return each_object(c, on, object, instruction, 0, nullptr, [&](Mask same, const u32 *words, V<u32> *) {
     Place p;
-    if (surface_place(c, same, words, outside, at, bytes, WRITE_OUTSIDE, instruction, &p)) return 1;
-    return (int)scatter_at(c, same & mask(p.inside), p.at, bytes, instruction, in);
+    if (surface_place(c, same, words, outside, at, bytes, WRITE_OUTSIDE, instruction, &p)) return 1u;
+    return scatter_at(c, same & mask(p.inside), p.at, bytes, instruction, in);
   });
 }

@@ -12,6 +12,7 @@ constexpr u32 FORCE_UNNORMALIZED = 1u << 15; // in word 0 of a sampler: coordina
 // A texel has channels of some bits each, of a kind (texels.h).
 struct Texel { u32 channels, bits; char kind; };
 RUNTIME V<u32> channel(Texel, const V<u32> *texel, u32 number); // as a component of 32 bits
+RUNTIME V<u32> one_of(Texel); // the component that stands for a missing fourth channel
 // Samples with coordinates of each lane: one for each dim, then the layer. The components are of 32 bits each.
 RUNTIME u32 image_sample(Context *, Mask exec, const u32 *image, const u32 *sampler, const V<f32> *at, u32 instruction, V<u32> *out);
 // Returns one component of the four texels that a linear filter would use, in the order of both vendors' gathers.
