@@ -109,6 +109,7 @@ def key(source: Source, job: Job) -> str:
     )
     settings = (*settings, "kernels", *source.kernels, "linked", *map(source.name, source.linked))
     settings = (*settings, "without") if source.without else settings
+    settings = (*settings, "partial") if source.partial else settings
     settings = settings if source.chosen is None else (*settings, "chosen", *source.chosen)
     if job.target.vendor == "amd" and not source.ported:
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))

@@ -26,6 +26,7 @@ from parity.porting import HELPFUL, PortError, Source, Translation
 
 _VARIANT = "variant.json"
 """The cache entry that remembers which variant of a source worked."""
+_PARTIAL = porting.Variant("partial", ())
 _SHOWN_LINES = 3
 """Lines of the helpful translation that a message shows."""
 
@@ -43,11 +44,21 @@ class _Attempt:
 
 
 def build_source(source: Source, job: Job) -> Built:
-    """Build a source or a variant of it. An error advises the helpful hipify style if that compiles."""
+    """Build a source or a variant of it.
+
+    An error advises the helpful hipify style if that compiles. If nothing compiles as a whole, the kernels without
+    errors are built, and ``Built.changes`` has the errors of the others.
+    """
     built = _build(source, job)
-    if isinstance(built.error, PortError) and (advice := _helpful_advice(source, job, built)):
+    if not isinstance(built.error, PortError):
+        return built
+    if advice := _helpful_advice(source, job, built):
         return replace(built, error=built.error.preceded_by(advice))
-    return built
+    partial = None if job.attempts.exhausted else _build_variant(_PARTIAL, source, job)
+    if partial is None or not partial.entries:
+        return built
+    job.cache.note(_memory_key(source, job), json_text(_PARTIAL).decode())
+    return partial
 
 
 def chosen_variant(source: Source, job: Job) -> Source:

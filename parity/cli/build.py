@@ -68,7 +68,7 @@ HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", 
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Build and print; return 1 if a module does not compile for a requested or default target."""
+    """Build and print; return 1 if a module, or a part of it, does not compile for a requested or default target."""
     project = _project(arguments)
     suite = _suite(project)
     modules = _modules(project, suite, arguments.modules)
@@ -96,7 +96,8 @@ def main(arguments: argparse.Namespace) -> int:
     if stopped:
         errors().print(f"parity: {len(built)} of {total} builds are done; the same command continues")
         raise stopped
-    return 1 if any(one.error for one in built if not (cuda and one.target == CUDA_TARGET)) else 0
+    required = [one for one in built if not (cuda and one.target == CUDA_TARGET)]
+    return 1 if any(one.error or one.changes.faulty for one in required) else 0
 
 
 def _print(
@@ -112,7 +113,7 @@ def _print(
             console.print(signature)
         for text, style in _remarks(built, project, modules):
             console.print(text, style=style)
-    for text in _failures(built):
+    for text in _failures(built, project.kernels):
         errors().print(text, style="red")
 
 
@@ -137,12 +138,15 @@ def _modules(project: Project, suite: Suite | None, wanted: Sequence[str]) -> di
     """The files to build, by module: the modules of the suite, and other files of the folder by their names."""
     declared = {path: module for module, path in suite.files.items() if module not in suite.missing} if suite else {}
     found = find_modules(project.kernels, ported=project.sides.ported, declared=declared)
-    found = {declared.get(path, name): path for name, path in found.items()}
+    # Case files may name a module differently.
+    before = {name: declared.get(path, name) for name, path in found.items()}
+    found = {before[name]: path for name, path in found.items()}
     files = {path.resolve(): name for name, path in found.items()}
-    wanted = [files.get(Path(name).resolve(), name) for name in wanted]
+    wanted = [files.get(Path(name).resolve(), before.get(name, name)) for name in wanted]
     for name in wanted:
         if name not in found:
-            raise UsageError(f"no module {name!r} in {project.kernels}; it has {' '.join(found)}{nearest(name, found)}")
+            names = first_names(tuple(found), SHOWN_PIECES)
+            raise UsageError(f"no module {name!r} in {project.kernels}; it has {names}{nearest(name, found)}")
     return {name: found[name] for name in wanted or found}
 
 
@@ -168,7 +172,7 @@ def _as_dict(one: Built) -> dict[str, object]:
         "kernels": list(one.entries),
         "hip": str(one.hip) if one.hip else None,
         "replaced": dict(one.changes.replaced or {}),
-        "errors": [vars(finding) for finding in one.error.findings] if one.error else [],
+        "errors": [vars(finding) for finding in (one.findings or one.changes.faulty)],
         **{name: translation[name] for name in TRANSLATION_FIELDS},
         "part_of": str(one.part_of) if one.part_of else None,
         "guessed": one.guessed,
@@ -183,10 +187,18 @@ def _table(built: Sequence[Built]) -> Text:
     rows = []
     for one in built:
         numbers = ["" if one.error else str(number) for number in _numbers(one)]
-        state = "COMPILE ERROR" if one.error else "cached" if one.cached else "compiled"
-        style = "bold red" if one.error else ""
+        state = _state(one)
+        style = "bold red" if state.isupper() else ""
         rows.append([Text(c, style) for c in (one.module, one.target, *numbers, f"{one.seconds:.2f}", state)])
     return coloured(HEADS, rows, right=range(2, len(HEADS) - 1))
+
+
+def _state(one: Built) -> str:
+    if one.error:
+        return "COMPILE ERROR"
+    if one.changes.faulty:
+        return "COMPILED IN PART"
+    return "cached" if one.cached else "compiled"
 
 
 def _signatures(built: Sequence[Built]) -> Iterator[str]:
@@ -246,7 +258,8 @@ def _left_out(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
     for piece in (each for each in pieces if each.function):
         what = f"{piece.name} in {piece.function}" if piece.is_call else piece.function
         place = f"{os.path.relpath(kernels / piece.file)}:{piece.line}"
-        yield f"{place}: device code left out: {what} ({piece.because})", "bold yellow"
+        style = "red" if piece.is_faulty else "bold yellow"
+        yield f"{place}: device code left out: {what} ({piece.because})", style
     pieces = [piece for piece in pieces if not piece.function]
     for piece in pieces[:SHOWN_PIECES]:
         what = f"left out: {piece.name}" if piece.end > piece.start else f"read as: {piece.instead}{piece.name}"
@@ -329,9 +342,9 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def _failures(built: Sequence[Built]) -> Iterator[str]:
+def _failures(built: Sequence[Built], kernels: Path) -> Iterator[str]:
     """Yield each module that does not compile once for all targets (in full if the errors have no locations), and
-    which side of it is broken, if both were compiled.
+    which side of it is broken, if both were compiled. Then yield the modules that do not compile as a whole.
     """
     modules = dict.fromkeys(one.module for one in built if one.error)
     for module in modules:
@@ -350,6 +363,14 @@ def _failures(built: Sequence[Built]) -> Iterator[str]:
                 broken[vendor] = broken.get(vendor, False) or one.error is not None
         if len(broken) == 2:
             yield f"{module}: {_SIDES[broken['amd'], broken['cuda']]}"
+    for module in dict.fromkeys(one.module for one in built if one.changes.faulty):
+        partial = [one for one in built if one.module == module and one.changes.faulty]
+        lost = dict.fromkeys(each.name for one in partial for each in one.changes.faulty)
+        names = first_names(tuple(lost), SHOWN_PIECES)
+        error = partial[0].changes.faulty[0]
+        where = f"{os.path.relpath(kernels / error.file)}:{error.line}: {error.advice}"
+        targets = ", ".join(one.target for one in partial)
+        yield f"module {module!r} compiles for {targets} only without {names}; the first error: {where}"
 
 
 def _findings(built: Sequence[Built], project: Project) -> Iterator[Line]:

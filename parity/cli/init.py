@@ -236,6 +236,9 @@ def _write_cases(
             warn(f"{one.module} does not compile, so it has no case file; see parity build{one.first_finding}")
             broken.append(one.module)
             continue
+        for each in dict.fromkeys(one.changes.faulty):
+            where = f"{each.file}:{each.line}"
+            warn(f"{one.module} is built without {each.name}, which does not compile: {where}: {each.advice}")
         source = modules[one.module].relative_to(project.kernels)
         path, known = case_file_of(project, one.module)
         common = _kernels_of_headers(one, modules, texts)

@@ -212,13 +212,15 @@ def _build_line(built: Sequence[Built], *, slowest: bool) -> str:
     """
     fresh = [b for b in built if not b.cached and not b.error]
     failed = sum(bool(b.error) for b in built)
+    partial = sum(bool(b.changes.faulty) for b in built)
     unmapped = sum(len(b.changes.unmapped) for b in built)
-    if not (fresh or failed or unmapped):
+    if not (fresh or failed or partial or unmapped):
         return ""
     modules = pluralize(len({b.module for b in built}), "module")
     parts = [f"{modules} built for {' '.join(dict.fromkeys(b.target for b in built))}"]
     parts += [f"{len(fresh)} compiled, {len(built) - len(fresh) - failed} from the cache"] if fresh or failed else []
     parts += [f"{failed} with errors"] if failed else []
+    parts += [f"{partial} without kernels that have errors (parity build lists them)"] if partial else []
     parts += [f"{unmapped} identifiers that hipify could not map (parity build lists them)"] if unmapped else []
     if slowest and (compiled := [each for each in built if not each.cached]):
         seconds = dict.fromkeys((each.module for each in compiled), 0.0)

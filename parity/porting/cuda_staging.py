@@ -168,7 +168,8 @@ class _CudaStaging:
                 if not supplied:
                     lacks = (lambda name: bool(needed_for(name))) if self._source.without else None
                     coarse = rounds >= staged_files.FINE_ROUNDS
-                    more = repair(staged.host, self._texts, errors, coarse=coarse, lacks=lacks)
+                    partial = self._source.partial
+                    more = repair(staged.host, self._texts, errors, coarse=coarse, lacks=lacks, partial=partial)
                 if more is None or rounds == staged_files.ROUNDS or (more.stuck and not tolerate_device_errors):
                     raise self._port_error(error, staged) from None
                 # Supplying absent headers and removed APIs does not count as a round.

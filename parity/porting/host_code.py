@@ -23,7 +23,8 @@ class LeftOut:
     """Bytes ``start`` to ``end`` of a file that are not compiled, and the error that they cause.
 
     ``instead`` replaces them. ``function`` names the device function that is removed, or that contains a call which
-    fails when it is executed; ``line`` is then the line of the error.
+    fails when it is executed; ``line`` is then the line of the error. ``is_faulty`` is true if the device function has
+    an error, or uses one that has.
     """
 
     file: str
@@ -34,6 +35,7 @@ class LeftOut:
     end: int
     instead: str = ""
     function: str = ""
+    is_faulty: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.name}: {self.because}"

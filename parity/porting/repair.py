@@ -10,6 +10,7 @@ exceptions:
   them, and the build names them. If nothing else helps, so are functions that need an absent header or a name that
   HIP does not have.
 * A call or launch that AMD's device code cannot make is replaced by code that fails when it is executed.
+* In a partial build, device functions with errors are removed, so that the other kernels of a source can be tested.
 
 A kernel template that only removed code launched is instantiated if its arguments are plain types and numbers.
 """
@@ -72,6 +73,7 @@ def repair(
     coarse: bool = False,
     lacks: Callable[[str], bool] | None = None,
     guessed: bool = False,
+    partial: bool = False,
 ) -> HostCode | None:
     """Leave out more code so that these errors disappear; None if all errors are about device code.
 
@@ -85,6 +87,7 @@ def repair(
             headers.
         guessed: Nobody asked for the instantiated templates. If nothing else can be removed, a template that leads
             to an error is.
+        partial: If nothing else can be removed, device functions with errors are.
     """
     module = Module(texts, host)
     missing = {
@@ -110,6 +113,8 @@ def repair(
         refused |= {line - 1 for error in errors for file, line, _ in error.places if file == INSTANTIATIONS}
     if not missing and (lacks or not (pieces or refused)):
         pieces = {**_unsupported(module, errors, lacks), **pieces}
+    if partial and not (missing or pieces or refused):
+        pieces = _faulty(module, errors)
     if not missing and not pieces and not refused:
         return None
     kept = [each for i, each in enumerate(host.instantiated) if i not in refused]
@@ -157,6 +162,7 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
         return bool(lacks and _LACKING.search(because) and any(map(lacks, names)))
 
     gone = {piece.function for piece in host.left_out if piece.function and not piece.is_call}
+    faulty = {piece.function for piece in host.left_out if piece.is_faulty}
     if lacks:  # a texture reference, for example, is a host variable
         declared = (_DECLARED.match(piece.name) for piece in host.left_out if is_lacking(piece.because))
         gone |= {match[1] for match in declared if match}
@@ -181,17 +187,36 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
         is_removable = unsupported or used or is_nested or (lacks and (host.empty_headers or is_lacking(error.text)))
         if not is_removable or host_edits(module.texts[file], line, column, module.device_macros):
             continue
-        because = error.text
+        because, is_faulty = error.text, False
         if unsupported:
             because = unsupported[1] or unsupported[2]
         elif used:
-            because = f"uses {used[0]}, which is left out"
-        for name, edit in definition_edits(parse(module.texts[file]), line, column):
-            if not host.covers(file, edit):
-                removed = replace(LeftOut.of(file, edit, because), line=line, function=name)
-                found.setdefault((file, edit.start), removed)
-                break
+            is_faulty = used[0] in faulty
+            because = f"uses {used[0]}, which {'does not compile' if is_faulty else 'is left out'}"
+        if removed := _removed_definition(module, because, (file, line, column)):
+            found.setdefault((file, removed.start), replace(removed, is_faulty=is_faulty))
     return found
+
+
+def _faulty(module: Module, errors: Sequence[Diagnostic]) -> Pieces:
+    """Return the definitions of device code that contain these errors; none if it is unclear which of two is meant."""
+    if any(error.previous for error in errors):
+        return {}
+    found: Pieces = {}
+    for error in errors:
+        file, line, column = error.place_in(module.texts)
+        if file in module.texts and (removed := _removed_definition(module, error.text, (file, line, column))):
+            found.setdefault((file, removed.start), replace(removed, is_faulty=True))
+    return found
+
+
+def _removed_definition(module: Module, because: str, place: Place) -> LeftOut | None:
+    """Return the piece that removes the definition at a place; None if it is left out already."""
+    file, line, column = place
+    for name, edit in definition_edits(parse(module.texts[file]), line, column):
+        if not module.host.covers(file, edit):
+            return replace(LeftOut.of(file, edit, because), line=line, function=name)
+    return None
 
 
 def _definition_edit(text: str, line: int, column: int) -> SourceEdit | None:

@@ -51,6 +51,7 @@ class Source:
         is_triton: The kernels are Triton functions of a Python file.
         guessed: parity guessed ``kernels``; the user did not request them.
         without: Device code is left out as well if its headers or libraries are absent.
+        partial: Device code with errors is left out as well.
         repairs: The progress in leaving out code that does not compile.
     """
 
@@ -73,6 +74,7 @@ class Source:
     is_triton: bool = False
     guessed: bool = False
     without: bool = False
+    partial: bool = False
     repairs: RepairState = field(default_factory=RepairState, repr=False, compare=False)
 
     @property

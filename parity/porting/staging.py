@@ -150,7 +150,7 @@ class _HipStaging:
             return
         lacks = self._lacks if source.without else None
         coarse = state.rounds >= staged_files.FINE_ROUNDS
-        more = repair(host, texts, errors, coarse=coarse, lacks=lacks, guessed=source.guessed)
+        more = repair(host, texts, errors, coarse=coarse, lacks=lacks, guessed=source.guessed, partial=source.partial)
         if more is not None and state.rounds < staged_files.ROUNDS:
             state.rounds += len(more.empty_headers) == len(host.empty_headers)  # absent headers do not count
             state.host = more

@@ -48,3 +48,10 @@ class Translation:
     implied: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     stubbed: tuple[Finding, ...] = ()
+
+    @property
+    def faulty(self) -> tuple[Finding, ...]:
+        """The errors in device functions that are left out so that the rest of the source compiles."""
+        return tuple(
+            Finding(each.function, each.file, each.line, 1, each.because) for each in self.left_out if each.is_faulty
+        )

@@ -100,7 +100,7 @@ _FORCED_HEADERS = {row.header: row for row in read_rows(Path(__file__).with_name
 
 Kind = Literal[
     "folder", "hipcc", "switches", "cuda", "halves", "headers", "linked", "defined", "part", "templates", "newest",
-    "older", "libraries", "without", "optimized",
+    "older", "libraries", "without", "optimized", "partial",
 ]  # fmt: skip
 
 COMBINABLE: frozenset[Kind] = frozenset(
@@ -125,6 +125,8 @@ class Variant:
 
 def after_errors(source: Source, vendor: str, error: PortError) -> Iterator[Variant]:
     """Yield variants of a source that does not compile, the most likely first."""
+    if source.partial:
+        return iter(())  # every other variant was tried before
     found = _after_errors(source, vendor, error)
     if is_beyond_switches(source, error.findings):
         return (each for each in found if each.kind not in _MACRO_KINDS)
@@ -404,6 +406,11 @@ def _without(source: Source, names: tuple[str, ...]) -> Source | None:
     return replace(source, without=True, repairs=RepairState(source.repairs.host))
 
 
+def _partial(source: Source, names: tuple[str, ...]) -> Source | None:
+    """Leave out device code that has errors."""
+    return None if source.partial else replace(source, partial=True, repairs=RepairState(source.repairs.host))
+
+
 def _with(source: Source, switches: tuple[Switch, ...], **changed: Any) -> Source | None:
     """Return the source with these switches: their flags are added, unless it is ``changed`` otherwise."""
     if not switches:
@@ -449,4 +456,5 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "libraries": _without_libraries,
     "without": _without,
     "optimized": _optimized,
+    "partial": _partial,
 }

@@ -134,6 +134,24 @@ def test_build_lists_errors_and_unmapped_names(parity, kernels):
     assert "Traceback" not in result.err
 
 
+def test_build_names_kernels_that_do_not_compile_and_builds_the_others(parity, kernels):
+    fill = kernels / "fill.cu"
+    fill.write_text(fill.read_text() + "\n__global__ void broken(float* x) { *x = nosuch; }\n")
+    result = parity("build", "fill", "--target", "gfx1100", "--kernels", kernels)
+    assert result.code == 1
+    assert "COMPILED IN PART" in result.out
+    assert "device code left out: broken (use of undeclared identifier 'nosuch')" in result.out
+    assert "module 'fill' compiles for gfx1100 only without broken; the first error: " in result.err
+    (one,) = json.loads(parity("build", "fill", "--target", "gfx1100", "--kernels", kernels, "--json").out)
+    assert ([each["name"] for each in one["errors"]], one["error"]) == (["broken"], None)
+    assert "fill_f32" in str(one["kernels"])
+
+
+def test_build_unknown_module_shows_some_names(parity, kernels):
+    result = parity("build", "fil", "--target", "gfx1100", "--kernels", kernels)
+    assert result.code == 2 and "did you mean fill" in result.err and " more" in result.err
+
+
 def test_build_limits_similar_findings(parity, tmp_path, monkeypatch):
     macros = "".join(f"#define VENDOR_{i} cudaGraphicsNoSuchThing{i}()\n" for i in range(12))
     (tmp_path / "k.cu").write_text(macros + "__global__ void k(float* x) { *x = 1; }\n")

@@ -7,6 +7,7 @@ from kernels_built import has, names
 
 from parity.build.modules import build
 from parity.compilers.diagnostics import Diagnostic
+from parity.compilers.targets import CUDA_TARGET
 from parity.emulator.faults import FailedAssertion
 from parity.model.code_object import MissingKernel
 from parity.porting.host_code import HostCode
@@ -305,8 +306,32 @@ def test_repair_unsupported_code_in_all_kernels_is_error(built):
 
 
 def test_repair_error_next_to_unsupported_code_is_kept(built):
-    (finding,) = built(BEYOND.replace("x[0] *= 2", "x[0] = nosuch")).error.findings
-    assert (finding.name, finding.line) == ("nosuch", 4)
+    one = built(BEYOND.replace("x[0] *= 2", "x[0] = nosuch"))
+    assert [(each.line, each.advice) for each in one.changes.faulty] == [(4, "use of undeclared identifier 'nosuch'")]
+
+
+IN_PART = """
+__device__ float scaled(float x) { return x * nosuch; }
+__device__ int scaled(int x) { return x * 2; }
+__global__ void good(int* x) { x[threadIdx.x] = scaled(x[threadIdx.x]); }
+__global__ void faulty(float* x) { x[threadIdx.x] = scaled(x[threadIdx.x]); }
+int main() { good<<<1, 32>>>(nullptr); faulty<<<1, 32>>>(nullptr); }
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx1100", CUDA_TARGET])
+def test_repair_leaves_out_kernels_with_errors_if_others_compile(built, with_nvcc, target):
+    one = built(IN_PART, target=target)
+    assert [*names(one).values()] == ["_Z4goodPi"]
+    first, *others = one.changes.faulty
+    assert (first.name, first.line) == ("scaled", 2) and "nosuch" in first.advice
+    assert {each.name for each in others} == {"faulty"}  # which must not call the other overload instead
+    assert built(IN_PART, target=target).cached
+
+
+def test_repair_keeps_error_if_no_other_kernel_compiles(built):
+    one = built(IN_PART.replace("scaled(int x) { return x", "scaled(int x) { return absent"))
+    assert {each.name for each in one.error.findings} == {"nosuch", "absent"}
 
 
 WITHOUT = """#include "elsewhere/tiles.h"

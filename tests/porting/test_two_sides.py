@@ -83,7 +83,9 @@ def test_compile_flags_apply_only_to_their_side(folders, cache):
         settings=BuildSettings(Sides(both.amd, CompileOptions(), folders / "hip")),
         cache=cache,
     )
-    assert "undeclared identifier 'TWO'" in str(built.error)
+    assert [(each.name, each.advice) for each in built.changes.faulty] == [
+        ("twice", "use of undeclared identifier 'TWO'")
+    ]
 
 
 def test_cuda_arch_is_defined_if_source_tests_it(folders, cache):
