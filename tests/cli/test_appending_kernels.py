@@ -95,6 +95,34 @@ def test_times_do_not_fail(run_kernels, with_nvcc, planted, code):
     assert result.code == code, result.out + result.err
 
 
+PLACED = """
+#ifdef __HIP_DEVICE_COMPILE__
+#define SHIFT (PLANTED)
+#else
+#define SHIFT 0
+#endif
+__global__ void place(int* out, int n) {
+    if (threadIdx.x < SHIFT) out[threadIdx.x] += 9;
+    if (threadIdx.x == 0) out[((unsigned)clock64() * 2654435761u >> 8) % n] = 7;
+}
+"""
+PLACES = """
+from parity.op import Op
+
+place = Op(
+    "placed.place", kernel="place", types=("i32",), args="out n:i32", shapes="out: n",
+    updates={"out": "i32"}, data={"out": ("6..7",)}, choices={"n": (11, 64)}, grid="1", block=64, grid_stride=False,
+)
+"""
+
+
+@pytest.mark.parametrize(("planted", "code"), [("0", 3), ("32", 1)])
+def test_places_that_the_clock_chooses_do_not_fail(run_kernels, with_nvcc, planted, code):
+    case = "placed.place[i32](out=64~6..7@3808)"
+    result = run_kernels("placed", PLACED.replace("PLANTED", planted), PLACES, case, target="gfx90a")
+    assert result.code == code, result.out + result.err
+
+
 DIVIDED = """
 #ifdef __HIP_DEVICE_COMPILE__
 #define VALUE(x) (x + PLANTED)
