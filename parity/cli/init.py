@@ -32,6 +32,7 @@ from parity.model.code_object import Kernel, idle, source_name, unqualified
 from parity.platform.files import find_below, read_text
 from parity.platform.installation import NAME, install_command, origin
 from parity.porting import (
+    build_macros,
     find_modules,
     has_source,
     is_cuda_source,
@@ -236,9 +237,9 @@ def _write_cases(
             warn(f"{one.module} does not compile, so it has no case file; see parity build{one.first_finding}")
             broken.append(one.module)
             continue
-        for each in dict.fromkeys(one.changes.faulty):
-            where = f"{each.file}:{each.line}"
-            warn(f"{one.module} is built without {each.name}, which does not compile: {where}: {each.advice}")
+        for kernel in kernels_of(text):
+            if reason := one.code_object.refused.get(kernel):
+                warn(f"{one.module} is built without {kernel}, which does not compile: {reason}")
         source = modules[one.module].relative_to(project.kernels)
         path, known = case_file_of(project, one.module)
         common = _kernels_of_headers(one, modules, texts)
@@ -293,7 +294,8 @@ def _host_code(
     project: Project, one: Built, kernels: Sequence[Kernel], path: Path, texts: HostTexts, chosen: ChosenKernels
 ) -> HostCode:
     """Return what the host's code and a capture show of the kernels of a module, whose file is ``path``."""
-    macros = macros_of((*project.sides.cuda.flags, *(each.flag for each in one.switches)))
+    flags = macros_of((*project.sides.cuda.flags, *(each.flag for each in one.switches)))
+    macros = build_macros(texts.undefined_macros(path) - {*flags}, path.resolve()) | flags
     names = {unqualified(source_name(each.name)) for each in kernels}
     return HostCode(texts.launches(path, macros, names), texts.structures(path), chosen.captured)
 

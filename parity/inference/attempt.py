@@ -12,6 +12,9 @@ TOO_LITTLE = "the cases show too little"
 """Words for cases with which a kernel writes nothing, or only values that wrong results have as well."""
 DIVERGES = "a known divergence of CUDA and AMD may explain the difference"
 RANDOM = "it draws numbers with cuRAND, and hipRAND's numbers differ, so say reference="
+_ABSENT = "takes no part in the exchange"
+"""Words for results that depend on the value of a thread that a warp does not have."""
+_LARGEST_WHOLE = 2
 _SCALE, _MOST_SCALE = 16, 256
 """How much larger tensors are in each attempt, and the largest factor."""
 _CALMEST = 2
@@ -27,7 +30,8 @@ class Attempt:
     may lead to more, or the host passes tensors of other shapes. ``calm``: if not 0, all numbers are small and not
     negative, because an index may depend on them, and integers are 0 or 1 if 2.
     ``apart``: the elements of integer tensors are distinct and in order, because threads may write to these positions.
-    ``ordered``: they are in order, as the kernel may assert.
+    ``ordered``: they are in order, as the kernel may assert. ``whole``: if not 0, the numbers of threads are multiples
+    of a warp, and of a block if 2, because threads read values of others that may have ended.
     """
 
     single: bool = False
@@ -36,6 +40,7 @@ class Attempt:
     calm: int = 0
     apart: bool = False
     ordered: bool = False
+    whole: int = 0
 
     def after(self, reason: str) -> Attempt | None:
         """Return the next attempt after one that failed, or None if no other attempt may succeed."""
@@ -49,6 +54,8 @@ class Attempt:
             return replace(self, ordered=True)
         if TOO_LITTLE in reason and self.apart and not self.single:  # small numbers may avoid the race as well
             return replace(self, apart=False, calm=1)
+        if _ABSENT in reason and self.whole < _LARGEST_WHOLE and not self.single:
+            return replace(self, whole=self.whole + 1)
         if UNSET in reason and not self.cautious:
             return replace(self, cautious=True)
         if not self.single:

@@ -323,7 +323,9 @@ def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
     data |= {name: _ROLE_DATA[role.use] for name, role in spec.roles.items()}
     rows = {name for name, role in spec.roles.items() if role.use == "offsets"}
     bools = [each.name for each in one.args if each.is_bool and each.is_pointer and each.name in facts.filled]
-    return data | dict.fromkeys(sorted(parted & rows), _ROLE_DATA["parts"]) | dict.fromkeys(bools, ("0..1",))
+    data |= dict.fromkeys(sorted(parted & rows), _ROLE_DATA["parts"]) | dict.fromkeys(bools, ("0..1",))
+    outputs = {each.name for each in one.tensors} - {*facts.given}
+    return {name: streams for name, streams in data.items() if name not in outputs}
 
 
 def _points(one: Signature, facts: _Facts) -> dict[str, tuple[int, ...]]:

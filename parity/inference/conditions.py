@@ -6,12 +6,13 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from parity.compilers.targets import DEFAULT_TARGETS, target
+from parity.dsl.expression import expression
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch
-from parity.inference.spec import GRID_EXTENTS, STRIDE, Numbers, Triple
+from parity.inference.spec import GRID_EXTENTS, STRIDE, InferredSpec, Numbers, Triple
 from parity.model.launch import WARP, WARP_SIZE
 from parity.porting import template_arguments
 
@@ -153,6 +154,18 @@ class Condition:
 
     def _affected(self, names: Iterable[str]) -> list[str]:
         return sorted({*names} - {*GRID_EXTENTS.values(), "threads"} if not self.one else {*names} & {self.one})
+
+
+def in_whole_warps(spec: InferredSpec, *, blocks: bool) -> InferredSpec:
+    """Return a specification in which the numbers of threads are multiples of a warp, or of a block.
+
+    These are the numbers that determine the grid, or else all numbers.
+    """
+    used = {name for text in spec.grid for name in expression(text).names}
+    names = sorted(used - {*GRID_EXTENTS.values(), "threads"}) or sorted(spec.names)
+    condition = Condition(math.prod(spec.block) if blocks and not spec.threads else WARP)
+    choices = {**spec.choices, **condition.choices(names)}
+    return replace(spec, where=tuple(dict.fromkeys((*spec.where, *condition.texts(names)))), choices=choices)
 
 
 def numbers_for(condition: Condition, names: Sequence[str], block: Triple) -> list[dict[str, int]]:

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from parity.dsl.expression import expression
 from parity.inference.conditions import MAX_SHARED, MAX_THREADS, Condition
-from parity.inference.experiment import Experiment
+from parity.inference.experiment import GRID_DEFAULTS, Experiment
 from parity.inference.launch_hints import LaunchHint, substituted
 from parity.inference.shape_inference import Geometry, infer_shapes
-from parity.inference.spec import AXES, GRID_EXTENTS, InferredSpec, Numbers, Triple, evaluate, holds
+from parity.inference.spec import AXES, GRID_EXTENTS, InferredSpec, Numbers, Triple, evaluate, grid_for, holds
 
 _FEW_BLOCKS, _EXPENSIVE = 16, 300_000
 """Blocks along an axis, and instructions of a launch, from which on no more blocks are tried."""
@@ -71,7 +71,8 @@ def hinted_spec(experiment: Experiment, hint: LaunchHint, condition: Condition) 
     if len(choices) < 2:
         return None
     is_computed = bool(expression(given or "0").names)
-    shared = given if is_computed else _infer_shared(experiment, choices, hint.block) or given  # 4*threads says more
+    inferred = "" if is_computed else _infer_shared(experiment, choices, hint.block, grid)
+    shared = inferred or given  # 4*threads says more
     if experiment.flow.dynamic and not shared:
         return None
     formulas = dict(zip(AXES, grid, strict=False))
@@ -114,15 +115,22 @@ def _under_condition(
     return replace(found, where=(*found.where, *texts), choices=choices, threads=experiment.threads)
 
 
-def _infer_shared(experiment: Experiment, choices: Sequence[Numbers], block: Triple) -> str | None:
-    """Return a formula for the bytes of dynamic shared memory: of threads, of a number, or both. None if none works."""
+def _infer_shared(
+    experiment: Experiment, choices: Sequence[Numbers], block: Triple, grid: Sequence[str] = ()
+) -> str | None:
+    """Return a formula for the bytes of dynamic shared memory: of threads, of a number, or both. None if none works.
+
+    Launches have one block, unless ``grid`` has the host's formulas.
+    """
     if not experiment.flow.dynamic:
         return ""
+    grids = [grid_for(grid or ("1",), {**GRID_DEFAULTS, **each}) for each in choices]
     units = ("threads", *(f"(threads+{name})" for name in experiment.numbers)) if not experiment.threads else ()
     for text in (f"{factor}*{unit}" for unit in (*units, *experiment.numbers) for factor in (4, 8, 16)):
         sizes = [evaluate(text, each, block) for each in choices]
         if max(sizes) <= MAX_SHARED and all(
-            experiment.observe(each, (1, 1, 1), block, size) for each, size in zip(choices, sizes, strict=True)
+            experiment.observe(each, blocks, block, size)
+            for each, blocks, size in zip(choices, grids, sizes, strict=True)
         ):
             return text
     return None

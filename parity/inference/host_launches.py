@@ -56,6 +56,8 @@ _SIZEOF = re.compile(r"\bsizeof\s*\(\s*([\w\s:]+?)\s*\)")
 _KERNEL = re.compile(
     r"__global__(?:__\w+__\s*\((?:[^()]|\([^()]*\))*\)|[^;{}(])*?\b(?!__)(\w+)\s*\("  # __launch_bounds__(...)
 )
+_MACRO_NAME = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+_DEFINED_NAME = re.compile(r"\b([A-Z][A-Z0-9_]+)(?=\s*=)|#\s*define\s+(\w+)")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
 _SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl", ".py")
 _APART = re.compile(r"<< <|>> >(?=\s*\()")
@@ -161,6 +163,13 @@ class HostTexts:
                 found.setdefault(launch.kernel, []).append(replace(launch, path=place))
             begin += len(self.own(one)) + 1
         return {name: tuple(launches) for name, launches in found.items()}
+
+    def undefined_macros(self, path: Path) -> frozenset[str]:
+        """Return the upper-case names in a file with launches that neither it nor its headers define."""
+        if path not in self._launched:
+            return frozenset()
+        defined = _DEFINED_NAME.finditer(self.whole(path))
+        return frozenset({*_MACRO_NAME.findall(self.own(path))} - {match[1] or match[2] for match in defined})
 
     def included_sources(self, path: Path) -> frozenset[Path]:
         """Return the sources with kernels that a file includes, directly or through headers."""

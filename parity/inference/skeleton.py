@@ -18,7 +18,7 @@ from parity.errors import ParityError
 from parity.inference.argument_kinds import argument_kinds
 from parity.inference.attempt import RANDOM, Attempt
 from parity.inference.call import CALM_DATA, DeclaredCall, guessed_call, inferred_call
-from parity.inference.conditions import credible_blocks, likely_blocks
+from parity.inference.conditions import credible_blocks, in_whole_warps, likely_blocks
 from parity.inference.data_flow import Flow
 from parity.inference.host_launches import HostLaunch, accepted
 from parity.inference.instances import chosen_of, most_lanes, most_ops, template_of, wanted_instances, widest
@@ -211,6 +211,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature], attempt: Attem
     if spec:
         spec = _with_distinct(spec, tensors, one) if attempt.apart else spec
         spec = _with_ordered(spec, tensors) if attempt.ordered else spec
+        spec = in_whole_warps(spec, blocks=attempt.whole > 1) if attempt.whole else spec
         tensors.inputs.update({table: each.dtype for table, each in tables.items()})
         shapes = {**spec.shapes, **{name: str(each.count) for name, each in (tables | results).items()}}
         small = {name for name in counts if spec.calm and tables[name].count > 1 and not tables[name].values}

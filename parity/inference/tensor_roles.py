@@ -17,7 +17,7 @@ from parity.model.code_object import source_name, unqualified
 from parity.model.dtypes import NUMBERS
 from parity.model.launch import PRINTF
 
-_PRINTED = 1 << 16
+_PRINTED = 1 << 18
 """Bytes of text that a kernel may print."""
 _NUMBERED = re.compile(r"(\w+_)\d+:(\w+)=(\d+)")
 """Matches an element of an array that is a constant."""

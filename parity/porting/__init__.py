@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from parity.porting.conditionals import ARCH, macros_of
     from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda, compile_as_cuda, compile_with_templates
     from parity.porting.errors import PortError
-    from parity.porting.hints import setting_for, switches_of_kernels
+    from parity.porting.hints import build_macros, setting_for, switches_of_kernels
     from parity.porting.hipify import HELPFUL, LITERAL
     from parity.porting.include_closure import closure
     from parity.porting.includes import forget_folders, found_in, included
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ARCH", "COMBINABLE", "HELPFUL", "HIPIFIERS", "HIPIFY", "HIP_ON_CUDA", "LITERAL", "PORTED_SUFFIXES",
     "Instantiation", "PortError", "Source", "SourceTree", "StagedCuda", "Switch", "Translation", "TranslationError",
-    "Variant", "after_errors", "ancestors", "as_in_cuda", "chosen_hipifier", "closure", "compile_as_cuda",
-    "compile_as_hip", "compile_with_templates", "confirmed", "cuda_code", "descendants", "embeds_cuda",
-    "find_modules", "find_ported", "forget_folders", "found_in", "guess_instantiations", "has_dependent",
+    "Variant", "after_errors", "ancestors", "as_in_cuda", "build_macros", "chosen_hipifier", "closure",
+    "compile_as_cuda", "compile_as_hip", "compile_with_templates", "confirmed", "cuda_code", "descendants",
+    "embeds_cuda", "find_modules", "find_ported", "forget_folders", "found_in", "guess_instantiations", "has_dependent",
     "has_source", "hipifier_fingerprint", "included", "instantiations", "is_cuda_source", "kernels_of", "macros_of",
     "parameters", "parse", "real_libraries", "setting_for", "source_of", "stubbed_libraries", "switches_of_kernels",
     "template_arguments", "with_cuda_version", "with_kernels",

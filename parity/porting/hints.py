@@ -12,6 +12,7 @@ from pathlib import Path
 from parity.compilers.diagnostics import Diagnostic
 from parity.compilers.lexing import WORD
 from parity.model.finding import Finding
+from parity.porting.build_files import switches_of
 from parity.porting.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
 from parity.porting.cuda_names import defined_macros
 from parity.porting.errors import Remedies
@@ -103,6 +104,11 @@ def _reference(name: str, source: Source) -> _Hint | None:
     """Return the advice for a texture or surface reference, whose type nvcc 13 does not know."""
     declared = re.compile(rf"\b(?:texture|surface)\s*<[^;{{}}]*>\s*{re.escape(name)}\b")
     return _Hint(needed_for("texture")) if any(map(declared.search, source.files.values())) else None
+
+
+def build_macros(names: Iterable[str], source: Path) -> dict[str, str]:
+    """Return the values of these macros in the build files of a source's project, by name."""
+    return macros_of(each.flag for each in switches_of(names, source, project_of(source.parent)))
 
 
 def switches_of_kernels(source: Source) -> tuple[str, ...]:

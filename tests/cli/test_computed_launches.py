@@ -54,3 +54,45 @@ def test_init_takes_threads_and_shared_memory_from_host_code(parity, tmp_path, m
     assert "n:i32=8 m:i32=3" in text, text  # with the large number of the host's code, cases would take too long
     result = parity("run", "--target", "gfx1100", "--examples", "3")
     assert result.code == 0 and "9 passed, 0 failed" in result.out, result.out + result.err
+
+
+# Threads without an element end, and the last block has fewer warps; the build sets the number of threads.
+SUMS = """
+__global__ void sums(const double* x, double* total, int n) {
+    extern __shared__ double parts[];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    double sum = x[i];
+    for (int d = 1; d < 32; d *= 2) sum += __shfl_down_sync(0xffffffff, sum, d);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = sum;
+    __syncthreads();
+    int warps = (blockIdx.x == gridDim.x - 1 ? n - (int)(blockIdx.x * blockDim.x) + 31 : (int)blockDim.x) / 32;
+    if (threadIdx.x >= warps) return;
+    sum = parts[threadIdx.x];
+    for (int d = 1; d < warps; d *= 2) sum += __shfl_down_sync(0xffffffff, sum, d);
+    if (threadIdx.x == 0) total[blockIdx.x] = sum;
+}
+__global__ void clear(bool* flags, unsigned long long first, unsigned long long last) {
+    unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x + first;
+    for (unsigned long long j = i; i + j + 2 * i * j <= last; j++) flags[i + j + 2 * i * j - first] = false;
+}
+void run(const double* x, double* total, int n) {
+    const unsigned threads = BLOCK_THREADS;
+    sums<<<(n + threads - 1) / threads, threads, sizeof(Real) * (threads >> 5)>>>(x, total, n);
+}
+"""
+
+
+def test_init_takes_macros_from_build_files_and_asks_for_whole_blocks(parity, tmp_path, monkeypatch, with_nvcc):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "sums.cu").write_text(SUMS)
+    build = "add_library(sums sums.cu)\ntarget_compile_definitions(sums PRIVATE\n  BLOCK_THREADS=128\n)\n"
+    (tmp_path / "src" / "CMakeLists.txt").write_text(build)
+    monkeypatch.chdir(tmp_path)
+    made = parity("init", "--kernels", "src", "--limit", "1000")
+    text = (tmp_path / "cases" / "sums.py").read_text()
+    assert made.code == 0 and "To be completed" not in text, text
+    assert 'grid="ceil(n/128)"' in text and "block=128" in text and 'where="n % 128 == 0"' in text, text
+    assert 'shapes="x: n; total: ceil(n/128)"' in text, text
+    result = parity("run", "--target", "gfx1100,gfx90a", "--examples", "5")
+    assert result.code == 0 and "2 kernels" in result.out, result.out + result.err
