@@ -93,6 +93,7 @@ def read_code(entry: Path, record: EntryRecord, source: Source, target: str, pro
             if each.function and not each.is_call
         },
         record.skipped,
+        record.translation.defects if record.translation else (),
     )
 
 

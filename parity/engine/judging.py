@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from parity.engine.nondeterminism import has_chance, judge_reordered
 from parity.engine.reduction_order import ORDERED, unordered
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, describe_os_error
 from parity.model.case import Case
-from parity.model.code_object import MissingKernel
+from parity.model.code_object import CodeObject, MissingKernel
 from parity.model.divergences import met_by
 from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import Fault, Outcome
@@ -173,7 +173,17 @@ def _explained(case: Case, judged: _Judged, implementation: Implementation, base
         verdict = verdict.noted(SIGNALLING_INPUT)
     if oracle and oracle.code and (met := met_by(kernel_code(call, oracle.code))):
         verdict = verdict.noted(*(f"its code may meet {each}" for each in met), facts=[Fact.MAY_DIVERGE])
+    if implementation.code:
+        verdict = verdict.noted(*_defects_met(call, implementation.code))
     return replace(judged, verdict=verdict)
+
+
+def _defects_met(call: Call, code: CodeObject) -> Iterator[str]:
+    """Yield a note for each use of a defect of AMD's headers in the code of a case's kernels."""
+    text = kernel_code(call, code) if code.defects else ""
+    for each in code.defects:
+        if f" {each.file}:{each.line}:" in text:
+            yield f"AMD's {each.name} differs from CUDA's ({each.file}:{each.line}): {each.advice}"
 
 
 def _judge_quiet_nans(case: Case, judged: _Judged, implementation: Implementation) -> _Judged | None:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from parity.errors import UsageError, nearest
+from parity.model.finding import Finding
 from parity.platform.cache import digest
 from parity.platform.serialization import checked
 
@@ -151,6 +152,7 @@ class CodeObject:
         made_by: text that names the kind of source (hipified or ported), the compiler and the headers.
         refused: functions of the source that the vendor's GPUs cannot execute: name, with place and reason.
         skipped: kernels that are configurations for other targets, each with the reason. Only Triton has such kernels.
+        defects: uses of functions in AMD's headers that are known to differ from CUDA's documentation.
         copy: tells apart code objects with the same content that a program loaded several times: each has variables.
     """
 
@@ -164,6 +166,7 @@ class CodeObject:
     made_by: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
+    defects: tuple[Finding, ...] = ()
     copy: int = 0
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""Kernels without a reference whose results depend on the order of threads, on a clock, or on a division by zero."""
+"""Kernels without a reference whose results differ for a known reason: order, clocks, divisions by zero, headers."""
 
 from __future__ import annotations
 
@@ -164,3 +164,26 @@ def test_quotients_of_zero_do_not_fail(run_kernels, with_nvcc, planted, code):
         assert "FAIL  divided" in result.out and "FAIL  fast" in result.out, result.out
     else:
         assert "2 kernels" in result.err and "a quotient by 0 or by more than 2^126" in result.err, result.err
+
+
+UNEQUAL = """
+#include <cuda_fp16.h>
+__global__ void unequal(const __half* x, int* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = __hne(x[i], __half(1.f));
+}
+"""
+UNEQUALS = """
+from parity.op import Op
+
+unequal = Op(
+    "unequal.unequal", kernel="unequal", types=("f16",), args="x y n:i32", shapes="x: n; y: n", inputs={"x": "f16"},
+    outputs={"y": "i32"}, grid="ceil(n/64)", block=64, grid_stride=False,
+)
+"""
+
+
+def test_failure_names_defect_of_header(run_kernels, with_nvcc):
+    result = run_kernels("unequal", UNEQUAL, UNEQUALS)
+    text = " ".join(result.out.split())
+    assert result.code == 1 and "AMD's __hne differs from CUDA's (unequal.cu:5): is true if either is NaN" in text, text
