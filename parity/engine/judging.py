@@ -230,7 +230,8 @@ def _reordered(judged: _Judged, implementation: Implementation, theirs: Executab
     call, mine = judged.call, _executable(implementation)
     assert mine and judged.expected
     got = _outputs(call, judged.outcome)
-    found = judge_reordered(call, mine, got, judged.expected, implementation.vendor, theirs)
+    instructions = judged.outcome.instructions or 0
+    found = judge_reordered(call, mine, got, judged.expected, implementation.vendor, theirs, instructions)
     if not found:
         return None
     name, verdict = found
