@@ -3,10 +3,12 @@
 import random
 import re
 from collections import defaultdict
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
+from execution import program as compiled
 
 from parity.compilers.targets import TARGETS
 from parity.emulator.amdgpu.device import AmdgpuDevice
@@ -106,3 +108,25 @@ def test_races_match_list_of_all_accesses(target, kernel, translated, cache):
         assert found == expected(accesses, kernel == "in_lds"), accesses
         races += found is not None
     assert PROGRAMS // 10 < races < PROGRAMS
+
+
+OWN = """
+extern "C" __global__ void own(const float* x, float* y) {
+    __shared__ float value;
+    value = x[threadIdx.x / warpSize * warpSize];
+    y[threadIdx.x] = *(volatile float*)&value;  // the compiler must load it again
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
+@pytest.mark.parametrize("last", [3, 4])
+def test_store_of_value_that_memory_holds_is_no_race_with_loads(tmp_path, cache, target, last):
+    code, x = compiled(tmp_path, OWN, target, cache).built.code_object, np.full(256, 3, np.float32)
+    x[-TARGETS[target].wavefront] = last
+    device = AmdgpuDevice(cache=cache, traced=True)
+    given, result = (device.allocate(x.nbytes, name) for name in "xy")
+    device.write(given, x)
+    args = pack(code.kernels["own"], [given, result])
+    with nullcontext() if last == 3 else pytest.raises(DataRace):
+        device.launch(code, "own", grid=(1, 1, 1), block=(256, 1, 1), args=args)

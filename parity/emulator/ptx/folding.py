@@ -25,6 +25,9 @@ _COMPARES = re.compile(r"setp\.\w{2,3}\.(?:ftz\.)?[busf](?:16|32|64)$")
 _LOGIC = re.compile(r"(?:and|or|xor|not)\.pred$")
 _ACCESSES = re.compile(r"(?:ld|st)\.(?!param)")
 
+_MOST_FOLDED = 50
+"""Instructions within an operand: a long sum would become one expression, which is translated recursively."""
+
 
 def fold_instructions(function: PtxFunction, uniform: Collection[str]) -> tuple[Instruction | str, ...]:
     """Return the items of a function with folded instructions.
@@ -60,6 +63,8 @@ def _with(item: Instruction, name: str, producer: Instruction | str) -> Instruct
     """Fold ``producer``, which computes ``name``, into an instruction; None if that is not possible."""
     assert isinstance(producer, Instruction)
     inside = f"({producer.mnemonic} {', '.join(producer.operands[1:])})"
+    if inside.count("(") > _MOST_FOLDED:
+        return None
     places, value = [i for i, each in enumerate(item.operands) if i and each.lstrip("!") == name], inside
     if _NUMBERS.match(producer.mnemonic) and _ACCESSES.match(item.mnemonic):
         address = int(item.mnemonic.startswith("ld"))

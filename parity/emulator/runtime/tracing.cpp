@@ -95,8 +95,9 @@ struct Tracer { // of one instruction of the running wavefront
 
 // --- one lane: reports the conflict ---
 // A compare-and-swap writes only the bytes that it changes (`changed` has their bits), and verifies all bytes that it reads.
+// A store of what memory holds already (`kept`) is in no race with loads: they give the same value before and after it.
 static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, bool writes, bool atomic, bool same,
-                     bool compares = false, u64 changed = 0) {
+                     bool kept = false, bool compares = false, u64 changed = 0) {
   const Tracer t(c, instruction, atomic);
   Group *g = c->running;
   Wave &w = t.w;
@@ -117,7 +118,7 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
       w.synchronised = 1;
     const Access *other = nullptr;
     if (t.conflicts(cell.write, in_lds) && !(same && writes)) other = &cell.write;
-    if (writes)
+    if (writes && !kept)
       for (const Access &r : cell.read)
         if (t.conflicts(r, in_lds) && !(any_store && r.instruction & ATOMIC)) other = &r;
     if (other && !(in_lds && c->lds_races)) {
@@ -143,7 +144,7 @@ u32 trace_atomic(Context *c, u64 at, u32 bytes, u64 changed, u32 lane, u32 instr
   w.busy = 1;
   if (changed && c->running->unwritten.bytes) write_after_deferred(c, (Mask)1 << lane, all(at), bytes, instruction);
   if (w.missed >> lane & 1) return fault(c, DIVERGENT_BARRIER, 0, 0, lane, w.instruction), 1;
-  if (trace_one(c, at, bytes, lane, instruction, true, true, false, compares, changed)) return 1;
+  if (trace_one(c, at, bytes, lane, instruction, true, true, false, false, compares, changed)) return 1;
   if (at < c->lds) w.synchronised = 1;
   return 0;
 }
@@ -188,7 +189,7 @@ template <bool WRITES> static inline u32 trace(Context *c, Mask exec, Mask lanes
       if (WRITES) g->scratched = 1;
       continue;
     }
-    if (trace_one(c, at[i], bytes, i, instruction, WRITES, false, (same | settled) >> i & 1)) return 1;
+    if (trace_one(c, at[i], bytes, i, instruction, WRITES, false, (same | settled) >> i & 1, same >> i & 1)) return 1;
   }
   return 0;
 }

@@ -55,3 +55,10 @@ def test_folding_skips_block_uniform_register():
     body = "add.u32 %r3, %g, 5; add.u32 %r1, %r3, %r1;"
     assert inside(body) - inside("") == 1
     assert inside(body, {"%r3"}) == inside("", {"%r3"})
+
+
+def test_folding_limits_long_chains(cache):
+    steps = "".join(f"add.u32 %s{k + 1}, %s{k}, {k};" for k in range(600))
+    body = f".reg .b32 %s<601>; {LOAD} mov.b32 %s0, %r1; {steps} st.global.u32 [%x], %s600;"
+    (found, _), _ = run(module(kernel(body)), cache, X[:32], X[:32])
+    np.testing.assert_array_equal(found, X[:32] + sum(range(600)))
