@@ -90,6 +90,31 @@ def test_thrust_stub_random_and_complex_numbers_match_model(tmp_path, cache):
         np.testing.assert_allclose(found[t], wanted, rtol=1e-5, atol=1e-5)
 
 
+FUNCTIONS = """#include <thrust/complex.h>
+extern "C" __global__ void functions(const float2* x, const float2* y, float2* out) {
+    const int t = threadIdx.x;
+    const thrust::complex<float> a(x[t].x, x[t].y), b(y[t].x, y[t].y);
+    const thrust::complex<float> all[] = {
+        thrust::exp(a), thrust::log(a), thrust::sqrt(a), thrust::pow(a, 2.5f), a / b, 2.0f - a * 3.0f, 2.0f / a};
+    for (int k = 0; k < 7; k++) out[7 * t + k] = {all[k].real(), all[k].imag()};
+}
+"""
+
+
+def test_thrust_stub_functions_of_complex_numbers_match_numpy(tmp_path, cache):
+    draw = np.random.default_rng(2)
+    x, y = (draw.normal(0, 2, (64, 2)).astype(np.float32) for _ in range(2))
+    x[0], x[1], x[2] = (0, 0), (100, 1e-20), (3e19, 0)
+    code = program(tmp_path, FUNCTIONS, "gfx1100", cache)
+    found = code.run("functions", np.zeros((64, 7, 2), np.float32), x, y, block=64).astype(np.float64)
+    a, b = (each[3:].astype(np.float64) @ (1, 1j) for each in (x, y))
+    wanted = np.stack([np.exp(a), np.log(a), np.sqrt(a), a**2.5, a / b, 2 - 3 * a, 2 / a], axis=1)
+    np.testing.assert_allclose(found[3:] @ (1, 1j), wanted, rtol=2e-6)
+    assert found[0, 2].tolist() == found[0, 3].tolist() == [0, 0]
+    np.testing.assert_allclose(found[1, 0], (np.inf, np.exp(100) * 1e-20), rtol=1e-5)
+    np.testing.assert_allclose(found[2, 4] @ (1, 1j), 3e19 / (y[2].astype(np.float64) @ (1, 1j)), rtol=1e-6)
+
+
 SEQUENTIAL = """#include <thrust/complex.h>
 #include <thrust/execution_policy.h>
 #include <thrust/for_each.h>

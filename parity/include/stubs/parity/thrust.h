@@ -121,20 +121,29 @@ template <typename T> constexpr __host__ __device__ complex<T> operator*(complex
 template <typename T> __host__ __device__ T abs(const complex<T>& z) { return ::hypot(z.real(), z.imag()); }
 template <typename T> constexpr __host__ __device__ T norm(const complex<T>& z) { return z.real() * z.real() + z.imag() * z.imag(); }
 template <typename T> constexpr __host__ __device__ complex<T> conj(const complex<T>& z) { return {z.real(), -z.imag()}; }
-template <typename T>
-__host__ __device__ complex<T> exp(const complex<T>& z) { const T r = ::exp(z.real()); return {r * ::cos(z.imag()), r * ::sin(z.imag())}; }
+// Thrust's functions follow FreeBSD's, with other results than these formulas only for numbers at the ends of the range.
+template <typename T> __host__ __device__ complex<T> exp(const complex<T>& z) {
+  const T r = ::exp(z.real()), c = ::cos(z.imag()), s = ::sin(z.imag());
+  if (z.imag() == 0) return {r, z.imag()};
+  if (const T root = ::exp(z.real() / 2); isinf(r) && !isinf(root)) return {root * c * root, root * s * root};
+  return {r * c, r * s};
+}
 
 template <typename T> constexpr __host__ __device__ complex<T> operator-(const complex<T>& z) { return {-z.real(), -z.imag()}; }
 template <typename T> constexpr __host__ __device__ complex<T> operator/(complex<T> a, T b) { return {a.real() / b, a.imag() / b}; }
-template <typename T> constexpr __host__ __device__ complex<T> operator/(complex<T> a, complex<T> b) { return a * conj(b) / norm(b); }
-template <typename T> constexpr __host__ __device__ complex<T> operator/(T a, complex<T> b) { return complex<T>(a) / b; }
-#define PARITY_COMPLEX(op)                                                                                              \
-  template <typename T>                                                                                                 \
-  constexpr __host__ __device__ complex<T> operator op(complex<T> a, T b) { return a op complex<T>(b); }                \
-  template <typename T>                                                                                                 \
-  constexpr __host__ __device__ complex<T> operator op(T a, complex<T> b) { return complex<T>(a) op b; }
-PARITY_COMPLEX(+) PARITY_COMPLEX(-) PARITY_COMPLEX(*)
-#undef PARITY_COMPLEX
+template <typename T> __host__ __device__ complex<T> operator/(complex<T> a, complex<T> b) {
+  const T scale = 1 / (::fabs(b.real()) + ::fabs(b.imag()));
+  a = {a.real() * scale, a.imag() * scale}, b = {b.real() * scale, b.imag() * scale};
+  const T over = 1 / norm(b);
+  return {(a.real() * b.real() + a.imag() * b.imag()) * over, (a.imag() * b.real() - a.real() * b.imag()) * over};
+}
+template <typename T> __host__ __device__ complex<T> operator/(T a, complex<T> b) { return complex<T>(a) / b; }
+template <typename T> constexpr __host__ __device__ complex<T> operator+(complex<T> a, T b) { return {a.real() + b, a.imag()}; }
+template <typename T> constexpr __host__ __device__ complex<T> operator-(complex<T> a, T b) { return {a.real() - b, a.imag()}; }
+template <typename T> constexpr __host__ __device__ complex<T> operator*(complex<T> a, T b) { return {a.real() * b, a.imag() * b}; }
+template <typename T> constexpr __host__ __device__ complex<T> operator+(T a, complex<T> b) { return {a + b.real(), b.imag()}; }
+template <typename T> constexpr __host__ __device__ complex<T> operator-(T a, complex<T> b) { return {a - b.real(), -b.imag()}; }
+template <typename T> constexpr __host__ __device__ complex<T> operator*(T a, complex<T> b) { return {a * b.real(), a * b.imag()}; }
 #define PARITY_COMPLEX(op)                                                                                              \
   template <typename T, typename U>                                                                                     \
   constexpr __host__ __device__ complex<T>& operator op##=(complex<T>& a, const U& b) { return a = a op b; }
@@ -142,10 +151,18 @@ PARITY_COMPLEX(+) PARITY_COMPLEX(-) PARITY_COMPLEX(*) PARITY_COMPLEX(/)
 #undef PARITY_COMPLEX
 template <typename T> __host__ __device__ T arg(const complex<T>& z) { return ::atan2(z.imag(), z.real()); }
 template <typename T> __host__ __device__ complex<T> polar(T r, T angle = T()) { return {r * ::cos(angle), r * ::sin(angle)}; }
-template <typename T> __host__ __device__ complex<T> sqrt(const complex<T>& z) { return polar(static_cast<T>(::sqrt(abs(z))), arg(z) / 2); }
-template <typename T> __host__ __device__ complex<T> log(const complex<T>& z) { return {::log(abs(z)), arg(z)}; }
-template <typename T>
-__host__ __device__ complex<T> pow(const complex<T>& z, const T& n) { return polar(static_cast<T>(::pow(abs(z), n)), arg(z) * n); }
+template <typename T> __host__ __device__ complex<T> sqrt(const complex<T>& z) {
+  if (z.real() == 0 && z.imag() == 0) return {T(), z.imag()};
+  const T t = ::sqrt((::fabs(z.real()) + abs(z)) / 2);
+  if (z.real() >= 0) return {t, z.imag() / (2 * t)};
+  return {::fabs(z.imag()) / (2 * t), ::copysign(t, z.imag())};
+}
+template <typename T> __host__ __device__ complex<T> log(const complex<T>& z) {
+  const T x = ::fmax(::fabs(z.real()), ::fabs(z.imag())), y = ::fmin(::fabs(z.real()), ::fabs(z.imag()));
+  const bool is_near_1 = x * x + y * y > T(0.5) && x * x + y * y < 3;
+  return {is_near_1 ? ::log1p((x - 1) * (x + 1) + y * y) / 2 : ::log(abs(z)), arg(z)};
+}
+template <typename T> __host__ __device__ complex<T> pow(const complex<T>& z, const T& n) { return exp(log(z) * n); }
 
 struct random_access_traversal_tag {};
 template <typename T> struct device_ptr {
