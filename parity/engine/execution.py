@@ -98,8 +98,8 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
     done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
     entry, endless = suite.entry(task), None
     for case in plan.draw(suite, task, sparse=True):
-        left_out = [c for c in task.columns if task.cases is None and worker.hangs_repeatedly(done[c])]
-        yield from (CaseRecord.of(entry, column, case[1], worker.SKIPPED, case[0]) for column in left_out)
+        left_out = {c: rest for c in task.columns if task.cases is None and (rest := worker.verdict_on_rest(done[c]))}
+        yield from (CaseRecord.of(entry, column, case[1], rest, case[0]) for column, rest in left_out.items())
         columns = tuple(column for column in task.columns if column not in left_out)
         if not columns:
             continue

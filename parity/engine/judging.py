@@ -230,8 +230,7 @@ def _reordered(judged: _Judged, implementation: Implementation, theirs: Executab
     call, mine = judged.call, _executable(implementation)
     assert mine and judged.expected
     got = _outputs(call, judged.outcome)
-    instructions = judged.outcome.instructions or 0
-    found = judge_reordered(call, mine, got, judged.expected, implementation.vendor, theirs, instructions)
+    found = judge_reordered(call, mine, got, judged.expected, implementation.vendor, theirs)
     if not found:
         return None
     name, verdict = found

@@ -19,33 +19,31 @@ from parity.op import Call
 from parity.reference.expected import Expected, Vendor
 from parity.runners import SupportsReordering
 
+NONDETERMINISTIC = "nondeterministic"
+"""The kind of a verdict on results that other orders or clocks change."""
 _CAUSES = "the order of threads, on a clock, or on a quotient by 0 or by more than 2^126"
 _CLOCK = re.compile(r"%(?:clock|globaltimer)")
 _CHANCE, _DIVISION = re.compile(r"\batom\.|%(?:clock|globaltimer)"), re.compile(r"\b(?:div|rem)\.[su]\d|div\.approx")
 _ORDERS, _QUOTIENTS = 8, 2
 """Repetitions of a launch whose order or clock may matter, and of one in which only quotients may."""
-_LONG, _FEWEST = 5_000_000, 2
-"""Instructions of a launch from which on fewer orders are tried, and how many at least."""
 _SPREADS = 8
 """A number is undetermined if its distance from CUDA's is at most this many times the spread of the repetitions."""
 
 
 def judge_reordered(
     call: Call, mine: ExecutableCode, got: Mapping[str, Array], expected: Mapping[str, Expected], vendor: Vendor,
-    theirs: ExecutableCode | None = None, instructions: int = 0,
+    theirs: ExecutableCode | None = None,
 ) -> tuple[str, Verdict] | None:  # fmt: skip
     """Repeat a failing launch in other orders. Return the verdict on what all orders have in common, and its output.
 
-    If ``theirs`` is CUDA's side, which gave the expected values, it is repeated instead. A launch of many
-    ``instructions`` is repeated less often. Elements that the orders change are undetermined. All other elements are
-    judged as usual. Undetermined elements must have CUDA's values in any order, if they have the same values in any
-    order.
+    If ``theirs`` is CUDA's side, which gave the expected values, it is repeated instead. Elements that the orders
+    change are undetermined. All other elements are judged as usual. Undetermined elements must have CUDA's values in
+    any order, if they have the same values in any order.
 
     Returns None if no wrong element is undetermined, or if the orders are not known.
     """
     is_in_order = theirs is not None and not _CHANCE.search(kernel_code(call, theirs.code))
-    times = max(_ORDERS // max(1, instructions // _LONG), _FEWEST)
-    outcomes = _in_other_orders(call, theirs or mine, _QUOTIENTS if is_in_order else times)
+    outcomes = _in_other_orders(call, theirs or mine, _QUOTIENTS if is_in_order else _ORDERS)
     launch = call.on(mine.code).launch
     if not outcomes:
         return None
@@ -61,7 +59,7 @@ def judge_reordered(
     if theirs and _CLOCK.search(kernel_code(call, theirs.code)):
         varying = {name: _with_random_places(mistaken[name], each) for name, each in varying.items()}
     elif theirs:
-        varying = _varying_by_chance(call, mine, got, mistaken, varying, times)
+        varying = _varying_by_chance(call, mine, got, mistaken, varying)
     rounds = mine.shadowing is None or mine.shadowing.arithmetic(mine.code, launch) is Arithmetic.ROUNDS
     left = []
     for name, each in expected.items():
@@ -85,7 +83,7 @@ def judge_reordered(
     if not left:
         return call.output, Verdict(Status.PASS, total=total)
     detail = f"{', '.join(left)} depend on {_CAUSES}, so CUDA's values do not judge them; all other elements are right"
-    return call.output, Verdict(Status.NOT_JUDGED, "nondeterministic", detail=detail)
+    return call.output, Verdict(Status.NOT_JUDGED, NONDETERMINISTIC, detail=detail)
 
 
 def has_chance(call: Call, code: CodeObject) -> bool:
@@ -96,7 +94,7 @@ def has_chance(call: Call, code: CodeObject) -> bool:
     return bool(_CHANCE.search(text) or _DIVISION.search(text))
 
 
-def _in_other_orders(call: Call, code: ExecutableCode, times: int) -> Sequence[Outcome]:
+def _in_other_orders(call: Call, code: ExecutableCode, times: int = _ORDERS) -> Sequence[Outcome]:
     """Repeat a launch in other orders. Return no outcomes if one has a fault, or if the orders are not known."""
     device = code.session if isinstance(code.session, SupportsReordering) else code.shadowing
     if not isinstance(device, SupportsReordering):
@@ -106,9 +104,8 @@ def _in_other_orders(call: Call, code: ExecutableCode, times: int) -> Sequence[O
 
 
 def _varying_by_chance(
-    call: Call, mine: ExecutableCode, got: Mapping[str, Array], wrong: Mapping[str, Array],
-    varying: Mapping[str, Array], times: int,
-) -> dict[str, Array]:  # fmt: skip
+    call: Call, mine: ExecutableCode, got: Mapping[str, Array], wrong: Mapping[str, Array], varying: Mapping[str, Array]
+) -> dict[str, Array]:
     """Return ``varying`` with those wrong elements of an output that other orders of this side change.
 
     CUDA's orders may miss them by chance if they change more elements than are left.
@@ -116,7 +113,7 @@ def _varying_by_chance(
     left = {name: each & ~varying[name] for name, each in wrong.items()}
     left = {name: each for name, each in left.items() if 0 < np.count_nonzero(each) < np.count_nonzero(varying[name])}
     found = dict(varying)
-    for outcome in _in_other_orders(call, mine, times) if left else ():
+    for outcome in _in_other_orders(call, mine) if left else ():
         for name, each in left.items():
             found[name] = found[name] | (
                 each & (bit_patterns(output_of(call, name, outcome)) != bit_patterns(got[name]))

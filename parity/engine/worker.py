@@ -20,6 +20,7 @@ from parity.engine.checked_case import BEYOND_TARGET, CheckedCase, Implementatio
 from parity.engine.cross_vendor import compare_vendors, compare_versions
 from parity.engine.diagnosis import diagnose
 from parity.engine.judging import Known, judge, not_judged_verdict, verdict_on_output
+from parity.engine.nondeterminism import NONDETERMINISTIC
 from parity.engine.plan import Plan
 from parity.engine.sensitivity import Sensitivity
 from parity.engine.shrinking import ShrinkSettings, minimize
@@ -40,10 +41,17 @@ AFFORDABLE = 25_000_000
 ENDLESS = 3
 """Number of timeouts on a column after which the remaining cases of the kernel are skipped there."""
 
-SKIPPED = Verdict(
+RANDOM = 6
+"""Number of first cases on a column after which the remaining ones are skipped, if chance decides all their results."""
+
+_NOT_EXECUTED = "so this case was not executed; name it to run it alone"
+_HANGING = Verdict(
+    Status.NOT_JUDGED, "left out", detail=f"{ENDLESS} earlier cases of this kernel timed out, {_NOT_EXECUTED}"
+)
+_CHANCE = Verdict(
     Status.NOT_JUDGED,
     "left out",
-    detail=f"{ENDLESS} earlier cases of this kernel timed out, so this case was not executed; name it to run it alone",
+    detail=f"the order of threads or a clock decides the results of {RANDOM} cases of this kernel, {_NOT_EXECUTED}",
 )
 
 NOT_SMALLER = "(not made smaller: the op has no reference, and CUDA's side only replays the recorded cases)"
@@ -143,9 +151,9 @@ class Worker:
         title, text = titled
         records = progress.records
         columns = [column for column in task.columns if self.has(column, text)]
-        for column in [c for c in columns if c in progress.hanging]:
+        for column in [c for c in columns if c in progress.skipped]:
             columns.remove(column)
-            records[column].append(CaseRecord.of(entry, column, text, SKIPPED, title))
+            records[column].append(CaseRecord.of(entry, column, text, progress.skipped[column], title))
         try:
             case = entry.op.parse(text)
             call = entry.op.call(case)
@@ -175,8 +183,8 @@ class Worker:
             if task.shrink and record.failed and column.live and not each.lost and not (call.sample or call.observed):
                 record = self._with_minimal(entry, task, column, record, each, progress.minimal)
             records[column].append(record)
-            if record.failed and task.cases is None and hangs_repeatedly(records[column]):
-                progress.hanging.add(column)
+            if task.cases is None and (rest := verdict_on_rest(records[column])):
+                progress.skipped[column] = rest
 
     def _samples(self, column: Column) -> bool:
         session = self.session(column)
@@ -314,12 +322,12 @@ Compare = Callable[[Mapping[Column, SideResult], Callable[[], Expected] | None],
 
 @dataclass
 class _TaskProgress:
-    """The results of a task so far, by column. ``hanging`` are columns with too many timeouts."""
+    """The results of a task so far, by column. ``skipped`` has the verdict on the remaining cases of a column."""
 
     records: dict[Column, list[CaseRecord]]
     minimal: _Minimal
     sensitivity: dict[Column, Sensitivity]
-    hanging: set[Column] = field(default_factory=set)
+    skipped: dict[Column, Verdict] = field(default_factory=dict)
 
     @classmethod
     def start(cls, columns: Iterable[Column]) -> _TaskProgress:
@@ -327,9 +335,13 @@ class _TaskProgress:
         return cls({c: [] for c in every}, {c: {} for c in every}, {c: Sensitivity() for c in every})
 
 
-def hangs_repeatedly(records: Iterable[CaseRecord]) -> bool:
-    """Return True if so many cases timed out that the remaining cases are skipped."""
-    return sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS
+def verdict_on_rest(records: Sequence[CaseRecord]) -> Verdict | None:
+    """Return the verdict on the remaining cases, if they are skipped because of the results so far; else None."""
+    if sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS:
+        return _HANGING
+    verdicts = [record.verdict for record in records]
+    is_random = all(each.status is Status.NOT_JUDGED and each.kind == NONDETERMINISTIC for each in verdicts)
+    return _CHANCE if is_random and len(verdicts) == RANDOM else None
 
 
 def _cuda_columns(columns: Sequence[Column]) -> list[Column]:

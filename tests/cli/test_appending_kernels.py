@@ -123,6 +123,12 @@ def test_places_that_the_clock_chooses_do_not_fail(run_kernels, with_nvcc, plant
     assert result.code == code, result.out + result.err
 
 
+def test_cases_after_six_that_a_clock_decides_are_not_executed(run_kernels, with_nvcc):
+    cases = PLACES.replace("6..7", "0..5").replace("(11, 64)", "(4099, 8111)")
+    result = run_kernels("placed", PLACED.replace("PLANTED", "0"), cases, target="gfx90a")
+    assert result.code == 3 and "a clock decides the results of 6 cases of this kernel" in result.err, result.err
+
+
 DIVIDED = """
 #ifdef __HIP_DEVICE_COMPILE__
 #define VALUE(x) (x + PLANTED)
