@@ -75,8 +75,8 @@ class Columns:
         found, problems = self._recorded(suite, {suite.entry(task).kernel for task in tasks})
 
         def one(task: Task) -> Task:
-            kernel = suite.entry(task).kernel
-            recorded = {column: texts.get(kernel, {}) for column, texts in found.items()}
+            name = suite.entry(task).name
+            recorded = {column: texts.get(name, {}) for column, texts in found.items()}
             if task.cases is not None:
                 wanted = {text for _, text in task.cases}
                 has = {column for column, texts in recorded.items() if wanted & set(texts)}
@@ -92,8 +92,8 @@ class Columns:
     def _recorded(
         self, suite: Suite, kernels: Container[str]
     ) -> tuple[dict[Column, dict[str, dict[str, str]]], dict[str, str]]:
-        """Return the title of each valid recorded case by column, kernel and text; and the error of each invalid case
-        by text.
+        """Return the title of each valid recorded case by column, entry and text; and the error of each invalid case
+        by text. Files may have kernels of the same name.
         """
         found: dict[Column, dict[str, dict[str, str]]] = {column: {} for column in self.recordings}
         problems: dict[str, str] = {}
@@ -102,10 +102,10 @@ class Columns:
                 if case.target != column.target or case.kernel not in kernels:
                     continue
                 try:
-                    now = suite.entry(suite.parse(case.case)).kernel
-                    if now != case.kernel:
-                        raise UsageError(f"it called {case.kernel} and now calls {now}")
-                    found[column].setdefault(case.kernel, {})[case.case] = case.title
+                    entry = suite.entry(suite.parse(case.case))
+                    if entry.kernel != case.kernel:
+                        raise UsageError(f"it called {case.kernel} and now calls {entry.kernel}")
+                    found[column].setdefault(entry.name, {})[case.case] = case.title
                 except UsageError as error:
                     problems[case.case] = str(error)
         return found, problems

@@ -283,3 +283,32 @@ def test_replay_missing_file_is_refused(parity, tmp_path):
     result = parity("run", "-v", "--runner", "recorded")
     assert result.code == 3
     assert "--runner recorded=FILE" in result.err
+
+
+SAME = """
+__global__ void same(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] * FACTOR;
+}
+"""
+SAME_OP = """
+from parity.op import Op
+
+same = Op(
+    "MODULE.same", kernel="same", types=("f32",), args="x y n:i32", shapes="x: n; y: n", inputs={"x": "f32"},
+    outputs={"y": "f32"}, grid="ceil(n/64)", block=64, grid_stride=False,
+)
+"""
+
+
+def test_recording_tells_kernels_of_the_same_name_apart(parity, tmp_path, monkeypatch, with_nvcc):
+    for folder in ("src", "cases"):
+        (tmp_path / folder).mkdir()
+    for name, factor in (("one", "2"), ("two", "3")):
+        (tmp_path / "src" / f"{name}.cu").write_text(SAME.replace("FACTOR", factor))
+        (tmp_path / "cases" / f"{name}.py").write_text(SAME_OP.replace("MODULE", name))
+    monkeypatch.chdir(tmp_path)
+    folders = ("--kernels", "src", "--cases", "cases", "--examples", "3")
+    assert parity("record", "-o", "same.zip", "--runner", "ptx", *folders).code == 0
+    result = parity("run", "--runner", "recorded=same.zip", "--runner", "emulated", "--target", "gfx1100", *folders)
+    assert result.code == 0 and "2 kernels, 6 cases, 6 passed" in result.out, result.out + result.err

@@ -65,6 +65,8 @@ def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
     form = f"u{8 * size}, {rows}, {columns}, {'true' if by_rows else 'false'}, {'true' if loads else 'false'}"
     lines = [
         place,
+        # CUDA's guide requires a multiple of 32 bytes. An H200 faults if it is not a multiple of 16.
+        f"if (misaligned(c, on, at, 15, {o.here})) return 1;",
         f"V<u{word}> x[{len(registers)}] = {{{given}}};",
         f"if (move_fragment<{form}>(c, on, at, {distance}, {o.here}, x)) return 1;",
     ]

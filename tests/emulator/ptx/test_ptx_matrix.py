@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
 from ptx_runs import kernel, module, run
 
-from parity.emulator.faults import MemoryFault, UnsupportedFeature
+from parity.emulator.faults import MemoryFault, MisalignedAccess, UnsupportedFeature
 
 NUMPY = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f64": np.float64, "s8": np.int8, "u8": np.uint8,
@@ -119,6 +121,15 @@ def test_wmma_accumulator_is_uniform_constant(cache):
     ones = np.ones((16, 16), np.float16)
     (_, _, d), _ = run(text, cache, ones, ones, np.zeros((16, 16), np.float32))
     assert (d == 17).all()
+
+
+def test_wmma_load_of_misaligned_matrix_fails(cache):
+    """An H200 ends such a kernel, too."""
+    text, _ = text_of(*FORMS[0])
+    text = re.sub(r"(wmma\.load\.a[^;]*)\[(%b\d)\]", r"\1[\2+6]", text)
+    ones = np.ones((17, 16), np.float16)
+    with pytest.raises(MisalignedAccess, match=r"wmma\.load\.a"):
+        run(text, cache, ones, ones, np.zeros((16, 16), np.float32))
 
 
 #: Shape, types of the factors and of the sums. Where an element is: PTX ISA, "Matrix Fragments for mma.m16n8k16", ...:
