@@ -286,6 +286,8 @@ def _is_method(node: tree_sitter.Node) -> bool:
 
 def _name_of(node: tree_sitter.Node) -> str:
     """Return the unqualified name of a function, class or variable; empty if there is not exactly one."""
+    if node.type == "template_declaration":
+        return _name_of(node.named_children[-1])
     if node.type in CLASSES:
         named = node.child_by_field_name("name")
         return WORD.findall(source_of(named))[0] if named is not None else ""

@@ -536,7 +536,9 @@ def test_nvcc_build_declared_template_error_has_compiler_message(compiler, tmp_p
         cache=Cache(tmp_path / "c"),
         settings=BuildSettings(kernels={"k": ["no_half<short>"]}),
     )
-    assert 'k.cu(4): error: static assertion failed with "no half types"' in built.error.log
+    (finding,) = built.changes.faulty
+    assert (finding.name, finding.line) == ("no_half", 4)
+    assert finding.advice == 'static assertion failed with "no half types"'
 
 
 ELSEWHERE = """#include <absent_library.h>
