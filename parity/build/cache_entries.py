@@ -77,7 +77,7 @@ def read_record(entry: Path) -> EntryRecord:
 
 def read_code(entry: Path, record: EntryRecord, source: Source, target: str, provenance: str) -> CodeObject:
     """Return the code object of a cache entry. ``provenance`` describes the sources and the compiler."""
-    left_out = record.translation.left_out if record.translation else ()
+    translation = record.translation or Translation()
     return CodeObject(
         source.module,
         target,
@@ -89,11 +89,11 @@ def read_code(entry: Path, record: EntryRecord, source: Source, target: str, pro
         provenance,
         {
             each.function: f"{each.file}:{each.line}: {each.because}"
-            for each in left_out
+            for each in translation.left_out
             if each.function and not each.is_call
         },
         record.skipped,
-        record.translation.defects if record.translation else (),
+        translation.defects,
     )
 
 

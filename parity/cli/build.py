@@ -7,6 +7,7 @@ side a source is broken.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -363,13 +364,15 @@ def _failures(built: Sequence[Built], kernels: Path) -> Iterator[str]:
                 broken[vendor] = broken.get(vendor, False) or one.error is not None
         if len(broken) == 2:
             yield f"{module}: {_SIDES[broken['amd'], broken['cuda']]}"
-    for module in dict.fromkeys(one.module for one in built if one.changes.faulty):
-        partial = [one for one in built if one.module == module and one.changes.faulty]
-        lost = dict.fromkeys(each.name for one in partial for each in one.changes.faulty)
-        names = first_names(tuple(lost), SHOWN_PIECES)
-        error = partial[0].changes.faulty[0]
-        where = f"{os.path.relpath(kernels / error.file)}:{error.line}: {error.advice}"
-        targets = ", ".join(one.target for one in partial)
+    partial: dict[str, dict[str, tuple[Finding, ...]]] = {}
+    for one in built:
+        if faulty := one.changes.faulty:
+            partial.setdefault(one.module, {})[one.target] = faulty
+    for module, by_target in partial.items():
+        found = [*itertools.chain(*by_target.values())]
+        names = first_names(tuple(dict.fromkeys(each.name for each in found)), SHOWN_PIECES)
+        where = f"{os.path.relpath(kernels / found[0].file)}:{found[0].line}: {found[0].advice}"
+        targets = ", ".join(by_target)
         yield f"module {module!r} compiles for {targets} only without {names}; the first error: {where}"
 
 

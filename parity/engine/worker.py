@@ -183,7 +183,8 @@ class Worker:
             if task.shrink and record.failed and column.live and not each.lost and not (call.sample or call.observed):
                 record = self._with_minimal(entry, task, column, record, each, progress.minimal)
             records[column].append(record)
-            if task.cases is None and (rest := verdict_on_rest(records[column])):
+            may_end = record.failed or len(records[column]) == RANDOM
+            if may_end and task.cases is None and (rest := verdict_on_rest(records[column])):
                 progress.skipped[column] = rest
 
     def _samples(self, column: Column) -> bool:
@@ -339,9 +340,11 @@ def verdict_on_rest(records: Sequence[CaseRecord]) -> Verdict | None:
     """Return the verdict on the remaining cases, if they are skipped because of the results so far; else None."""
     if sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS:
         return _HANGING
-    verdicts = [record.verdict for record in records]
+    if len(records) != RANDOM:
+        return None
+    verdicts = (record.verdict for record in records)
     is_random = all(each.status is Status.NOT_JUDGED and each.kind == NONDETERMINISTIC for each in verdicts)
-    return _CHANCE if is_random and len(verdicts) == RANDOM else None
+    return _CHANCE if is_random else None
 
 
 def _cuda_columns(columns: Sequence[Column]) -> list[Column]:
